@@ -1,9 +1,11 @@
 //! What a doctor finds.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 /// A look at a store from outside, without opening it for use.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Examination {
     pub place: String,
     pub findings: Vec<Finding>,
@@ -17,14 +19,14 @@ impl Examination {
 }
 
 /// The result of one check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// What was looked at: `integrity`, `format`, `permissions`, `space`, …
-    pub check: &'static str,
+    pub check: Cow<'static, str>,
     /// Nothing is lost or about to be lost.
     pub ok: bool,
     /// Nothing is wrong with the store, but somebody should look at this.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warning: bool,
     /// What was seen.
     pub detail: String,
@@ -37,7 +39,7 @@ impl Finding {
     /// All is well.
     pub fn good(check: &'static str, detail: impl Into<String>) -> Self {
         Self {
-            check,
+            check: check.into(),
             ok: true,
             warning: false,
             detail: detail.into(),

@@ -12,6 +12,7 @@ mod context;
 mod edges;
 mod facade;
 mod following;
+mod http;
 mod ingest;
 mod learn;
 mod log;
@@ -114,6 +115,21 @@ enum What {
         #[arg(long, value_delimiter = ',', default_value = "1,100")]
         megabytes: Vec<usize>,
     },
+    /// A server under load from `wrk`, which must be installed, beside Chroma's server.
+    Http {
+        /// How many records the server has.
+        #[arg(long, default_value_t = 100_000)]
+        records: usize,
+        /// How many connections, one column each.
+        #[arg(long, value_delimiter = ',', default_value = "1,8,64,256")]
+        connections: Vec<usize>,
+        /// How long each load lasts.
+        #[arg(long, default_value_t = 5)]
+        seconds: u64,
+        /// The program `chroma` of the Python package chromadb.
+        #[arg(long)]
+        chroma: Option<std::path::PathBuf>,
+    },
     /// Round trips of an MCP client over stdio, beside the reference server for memory.
     Mcp {
         /// How many notes, one column each.
@@ -154,6 +170,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let reference = reference.or_else(mcp::usual_reference);
             mcp::run(&sizes, reference.as_deref())
         }
+        What::Http {
+            records,
+            connections,
+            seconds,
+            chroma,
+        } => http::run(records, &connections, seconds, chroma.as_deref()),
         What::Learn { sizes, worlds } => learn::run(&sizes, worlds),
         What::Log { megabytes } => log::run(&megabytes),
         What::Agents { sizes, agents } => agents::run(&sizes, agents),

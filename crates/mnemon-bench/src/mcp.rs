@@ -22,11 +22,7 @@ const WORDS: usize = 5000;
 const NOTE_WORDS: usize = 16;
 
 pub(crate) fn run(sizes: &[usize], reference: Option<&Path>) -> Outcome<()> {
-    let mnemon = std::env::current_exe()?.with_file_name("mnemon");
-    if !mnemon.is_file() {
-        let path = mnemon.display();
-        return Err(format!("{path} is not there: cargo build --release -p mnemon-cli").into());
-    }
+    let mnemon = sibling("mnemon")?;
     let mut table = Table::new(sizes);
     let mut ours = Vec::new();
     for size in sizes {
@@ -175,6 +171,18 @@ fn theirs(reference: &Path, size: usize, table: &mut Table) -> Outcome<(f64, f64
     Ok((write, search))
 }
 
+/// A program that was built beside this one.
+pub(crate) fn sibling(name: &str) -> Outcome<PathBuf> {
+    let path = std::env::current_exe()?.with_file_name(name);
+    match path.is_file() {
+        true => Ok(path),
+        false => {
+            let path = path.display();
+            Err(format!("{path} is not there: cargo build --release -p mnemon-cli").into())
+        }
+    }
+}
+
 fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
@@ -185,7 +193,7 @@ fn timed(work: impl FnOnce() -> Outcome<()>) -> Outcome<Duration> {
     Ok(start.elapsed())
 }
 
-fn program(mnemon: &Path, folder: &Path, args: &[&str]) -> Command {
+pub(crate) fn program(mnemon: &Path, folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(mnemon);
     command
         .args(args)
@@ -195,7 +203,7 @@ fn program(mnemon: &Path, folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-fn seed(mnemon: &Path, folder: &Path, size: usize) -> Outcome<()> {
+pub(crate) fn seed(mnemon: &Path, folder: &Path, size: usize) -> Outcome<()> {
     let mut child = program(mnemon, folder, &["add", "--jsonl"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -232,12 +240,12 @@ fn word(seed: usize) -> String {
     format!("{}{}{}{}", part(0), part(4), part(8), part(12))
 }
 
-fn note(number: usize) -> String {
+pub(crate) fn note(number: usize) -> String {
     let words: Vec<String> = (0..NOTE_WORDS).map(|n| word(number * 100 + n)).collect();
     format!("Note {number}: {}.", words.join(" "))
 }
 
-fn query(number: usize) -> String {
+pub(crate) fn query(number: usize) -> String {
     let words: Vec<String> = (0..3)
         .map(|n| word(number * 7919 + n + 1_000_003))
         .collect();

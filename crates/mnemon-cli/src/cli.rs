@@ -65,6 +65,7 @@ mod skill;
 mod stats;
 mod team;
 mod text;
+mod top;
 mod trust;
 mod undo;
 mod update;
@@ -189,6 +190,7 @@ enum Command {
     Demo(demo::Args),
     Init(init::Args),
     Serve(serve::Args),
+    Top(top::Args),
     Mcp(mcp::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -445,13 +447,13 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Learn(args) => learn::run(args, door).await,
         Command::Skill(args) => skill::run(args, door).await,
         Command::Experience(args) => experience::run(args, door).await,
-        Command::Policy(args) => policy::run(args, door),
+        Command::Policy(args) => policy::run(args, door).await,
         Command::Ingest(args) => ingest::run(args, door).await,
         Command::Upkeep(args) => upkeep::run(args, door).await,
         Command::Reembed(args) => reembed::run(args, door).await,
         Command::Model(args) => model::run(args, door).await,
         Command::Llm(args) => llm::run(args, door).await,
-        Command::Doctor(args) => doctor::run(args, door),
+        Command::Doctor(args) => doctor::run(args, door).await,
         Command::Eval(args) => eval::run(args, door).await,
         Command::Config(args) => config::run(args, door),
         Command::Trust(args) => trust::run(args, door),
@@ -461,6 +463,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Demo(args) => demo::run(args, door).await,
         Command::Init(args) => init::run(args, door),
         Command::Serve(args) => serve::run(args, door).await,
+        Command::Top(args) => top::run(args, door).await,
         Command::Mcp(args) => mcp::run(args, door).await,
         Command::Completions(args) => completions::run(args, door),
         Command::Man(args) => man::run(args, door),

@@ -151,6 +151,8 @@ pub struct Config {
     pub api_key: Option<Secret>,
     /// A file that holds it.
     pub api_key_file: Option<PathBuf>,
+    /// The address of an OpenTelemetry collector.
+    pub otlp_endpoint: Option<String>,
     /// What reads the best hits once more.
     pub reranker: Sourced<RerankerChoice>,
     /// The library that runs models faster; never from a project's file.
@@ -225,6 +227,7 @@ impl Config {
             server_ca: None,
             api_key: None,
             api_key_file: None,
+            otlp_endpoint: None,
             reranker: Sourced::default(RerankerChoice::None),
             onnxruntime: Sourced::default(None),
             models: None,
@@ -285,6 +288,9 @@ impl Config {
             server_ca: env.get(env_vars::MNEMON_SERVER_CA)?.map(PathBuf::from),
             api_key: env.get(env_vars::MNEMON_API_KEY)?.map(Secret::new),
             api_key_file: env.get(env_vars::MNEMON_API_KEY_FILE)?.map(PathBuf::from),
+            otlp_endpoint: env
+                .get(env_vars::OTEL_EXPORTER_OTLP_ENDPOINT)?
+                .map(str::to_owned),
             reranker: layers.reranker()?,
             onnxruntime: layers.onnxruntime()?,
             models: env.models(),

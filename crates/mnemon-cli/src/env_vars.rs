@@ -51,6 +51,7 @@ env_vars! {
     MNEMON_TLS_CERT = "The certificate of `mnemon serve`, in PEM. Same as `--tls-cert`.";
     MNEMON_TLS_KEY = "The private key of that certificate, in PEM. Same as `--tls-key`.";
     MNEMON_SERVER_CA = "Certificates of your own authority, in PEM, that `--server https://…` accepts besides those of the system.";
+    OTEL_EXPORTER_OTLP_ENDPOINT = "The address of an OpenTelemetry collector, to which `mnemon serve` sends a span for each request, if it was built with `--features otel`. `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_TRACES_SAMPLER` apply, too.";
     ORT_DYLIB_PATH = "The ONNX runtime library, if `MNEMON_ONNXRUNTIME` is unset and this path is absolute.";
     XDG_CONFIG_HOME = "The user's configuration folder. Unset: `~/.config`.";
     XDG_DATA_HOME = "The user's data folder. Unset: `~/.local/share`; on macOS `~/Library/Application Support` and on Windows `%LOCALAPPDATA%`, unless `~/.local/share/mnemon` exists.";

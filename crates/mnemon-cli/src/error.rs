@@ -304,8 +304,9 @@ impl Error {
 /// What is asked for in files is not found by looking into the store.
 fn engine_hint(error: &mnemon_engine::Error) -> Option<&'static str> {
     use mnemon_engine::Error::{
-        Ambiguous, BadFile, ConversationExists, Files, KeySpent, NoAgent, NoKey, NoSession,
-        NoSessionFile, NoSnapshot, NotThere, Quota, SessionExists, SnapshotExists, Store,
+        AgentExists, Ambiguous, BadFile, ConversationExists, Files, KeySpent, NoAgent, NoKey,
+        NoSession, NoSessionFile, NoSnapshot, NotThere, Quota, SessionExists, SnapshotExists,
+        Store,
     };
     Some(match error {
         Store(StoreError::KeyReused { .. }) => {
@@ -314,11 +315,12 @@ fn engine_hint(error: &mnemon_engine::Error) -> Option<&'static str> {
         Store(StoreError::Conflict { expected, .. }) if expected == "no record" => {
             "change it with `mnemon update ID TEXT`, or choose another id"
         }
+        AgentExists(_) => {
+            "choose another name; `mnemon agent list` and `mnemon team list` show them"
+        }
         Ambiguous { .. } => "write more characters of the id",
         KeySpent { .. } => "use another key to add them again",
-        NoSession(_) => {
-            "`mnemon session list` shows the saved sessions; --folder DIR those in files"
-        }
+        NoSession(_) => "`mnemon session list` shows the saved sessions",
         SessionExists(_) => "`mnemon session list` shows the names that are taken",
         NoSessionFile { .. } => "use another folder or session; the file is unchanged",
         ConversationExists(_) => "`mnemon chat list` shows the names that are taken",
@@ -332,6 +334,9 @@ fn engine_hint(error: &mnemon_engine::Error) -> Option<&'static str> {
             "`mnemon agent list` and `mnemon team list` show the names; `mnemon agent new` creates an agent"
         }
         NoKey { .. } => "`mnemon key list` shows the keys of the tenant",
+        Quota { seconds: None, .. } => {
+            "delete records, or let an administrator raise it under [server.quota] in mnemon.toml"
+        }
         Quota { .. } => "an administrator can raise it under [server.quota] in mnemon.toml",
         NotThere(_) => return None,
         other => return kind_hint(other.kind()),

@@ -8,9 +8,12 @@ mod background;
 mod caller;
 mod changes;
 mod connections;
+pub(crate) mod events;
+pub(crate) mod export;
 mod gate;
 mod health;
 mod hosts;
+pub(crate) mod import;
 mod limits;
 mod mcp;
 mod metrics;
@@ -19,10 +22,14 @@ mod origins;
 mod outer;
 pub(crate) mod problem;
 mod reference;
+mod samples;
 mod server;
 mod shares;
 mod stop;
 mod tls;
+#[cfg(feature = "otel")]
+mod traces;
+mod words;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -44,11 +51,13 @@ pub use stop::stop_signal;
 pub use tls::TlsFiles;
 
 use self::caller::{Accepted, Lock};
+use self::connections::Connections;
 use self::gate::Gate;
 use self::hosts::Hosts;
 use self::metrics::Metrics;
 use self::origins::Origins;
 use self::problem::Problem;
+use self::samples::Sources;
 use self::tls::Tls;
 use crate::config::{Config, Secret};
 use crate::mcp::Served;
@@ -121,6 +130,8 @@ pub enum Routes {
 pub struct Background {
     /// How often upkeep is done, if at all.
     pub upkeep: Option<Duration>,
+    /// What the store and the models of the memory did.
+    pub meter: Arc<wiring::Meter>,
     /// Reads the configuration again, when the process is asked to.
     pub reload: Arc<dyn Fn() -> Result<Config, Error> + Send + Sync>,
 }
@@ -150,7 +161,17 @@ pub async fn serve(
     let with_api = matches!(routes, Routes::All(_)).then(|| api.clone());
     let audit = with_api.clone();
     let callers = mcp::Callers::new(served.clone(), access.origins, limits.body_bytes, with_api);
-    let metrics = Arc::new(Metrics::new());
+    let connections = Arc::new(Connections::new(&limits));
+    let meter = match &routes {
+        Routes::All(background) => background.meter.clone(),
+        Routes::Mcp => Arc::default(),
+    };
+    let metrics = Metrics::new(meter);
+    #[cfg(feature = "otel")]
+    let metrics = metrics.with_traces(traces::Traces::to(
+        served.config().otlp_endpoint.as_deref(),
+    )?);
+    let metrics = Arc::new(metrics);
     let mut router = callers.router();
     let (stopping, stopped) = watch::channel(false);
     let (mut tasks, mut delivering) = (JoinSet::new(), None);
@@ -158,9 +179,20 @@ pub async fn serve(
     tasks.spawn(background::refresh_tokens(lock.clone()));
     if let Routes::All(background) = routes {
         router = router.merge(api::router(&api)).merge(reference::router());
-        router = router.merge(health::router(&api, &metrics));
-        router = router.merge(changes::router(&api, &lock, &stopped));
-        tasks.spawn(background::keep_up(api.clone(), background.upkeep));
+        let sources = Sources {
+            api: api.clone(),
+            lock: lock.clone(),
+            connections: connections.clone(),
+        };
+        router = router.merge(health::router(sources, &metrics));
+        router = router.merge(changes::router(&api, &lock, &stopped, &metrics));
+        router = router.merge(export::router(&api));
+        router = router.merge(import::router(&api, limits.body_timeout));
+        tasks.spawn(background::keep_up(
+            api.clone(),
+            background.upkeep,
+            metrics.clone(),
+        ));
         let deliver = background::deliver(api.clone(), stopped.clone());
         delivering = Some(tokio::spawn(deliver));
         tasks.spawn(background::reload(
@@ -174,19 +206,21 @@ pub async fn serve(
     tasks.spawn(async move { served.embed_missing().await });
     let router = router.fallback(no_route);
     let audited = middleware::from_fn_with_state(audit, api::audit_refusals);
-    let router = gated(router.layer(audited), gate, metrics);
+    let router = gated(router.layer(audited), gate, metrics.clone());
     let stop = async {
         stop.await;
         stopping.send_replace(true);
     };
     let stop_timeout = limits.stop_timeout;
-    server::serve(listener, router, limits, tls, stop).await;
+    server::serve(listener, router, connections, limits, tls, stop).await;
     if let Some(delivering) = delivering {
         // A delivery that is on its way is noted, so that it is not sent twice.
         let _ = timeout(stop_timeout, delivering).await;
     }
     // Tasks that are left are ended with their set.
     drop(tasks);
+    #[cfg(feature = "otel")]
+    metrics.traces.stop().await;
     Ok(())
 }
 

@@ -12,10 +12,12 @@ pub(crate) mod field;
 pub(crate) mod agents;
 mod context;
 mod conversations;
+mod documents;
 mod files;
 mod keys;
 mod learning;
 mod long_term;
+mod maintenance;
 mod notes;
 mod records;
 pub(crate) mod routes;
@@ -36,6 +38,7 @@ pub(crate) use arguments::Arguments;
 pub(crate) use conversations::{
     Events, MODES, Messages, Passages, Previews, Snapshot, forgetting, mode_word,
 };
+pub(crate) use documents::SentDocument;
 pub(crate) use field::{Field, Interface, Shape, Spelling};
 pub(crate) use keys::KeyPage;
 pub(crate) use learning::{FailedSteps, Skills, TracedSteps};
@@ -58,8 +61,8 @@ macro_rules! operations {
 
         #[cfg(test)]
         fn all() -> Vec<Definition> {
-            let on_memory = vec![$(Definition::of::<$name, _>()),+];
-            let all = [on_memory, agents::definitions(), teams::definitions()];
+            let here = vec![$(Definition::of::<$name, _>()),+];
+            let all = [here, agents::definitions(), teams::definitions()];
             all.into_iter().flatten().collect()
         }
     };
@@ -67,8 +70,8 @@ macro_rules! operations {
 
 operations! {
     NoteAdd NoteSearch NoteGet NoteList NoteDelete NoteClear NoteStats NoteCleanup
-    Add Update Undo Get History Stats Write
-    Search List Forget ForgetPreview
+    Add Update Undo Get History Stats Read Write
+    Search List Forget ForgetOne ForgetPreview
     /// The options by which several commands choose records; the answer is a filter.
     Selection
     /// The options that say whose records are meant.
@@ -88,10 +91,12 @@ operations! {
     Record Retrieve
     KeyCreate KeyList KeyRevoke KeyRotate
     WebhookCreate WebhookList WebhookFailed WebhookRedeliver WebhookDelete
+    Upkeep Reembed Doctor PolicyShow
+    DocumentAdd DocumentKnown
 }
 
 /// Something that a caller can ask of a memory, through whichever interface. The memory is a store,
-/// or the files of agents.
+/// the files of agents, or the configuration.
 pub(crate) trait Operation<On = Arc<Memory>>: Send + Sync + 'static {
     /// The command, without the name of the program: `note add`; empty if there is none.
     const COMMAND: &'static str = "";
@@ -121,6 +126,12 @@ pub(crate) fn call<'a, O: Operation<On>, On: Sync>(
     Box::pin(O::run(access, arguments))
 }
 
+/// Is called with how much of a long operation is done, and how much there is, if that is known.
+pub(crate) type Watch<'a> = &'a (dyn Fn(u64, Option<u64>) + Send + Sync);
+
+/// For an operation that nobody watches.
+pub(crate) fn unwatched(_: u64, _: Option<u64>) {}
+
 /// The user, or the session, of a call that names none.
 pub(crate) const USER: &str = "default";
 
@@ -137,6 +148,8 @@ pub(crate) struct Access<'a, On = Arc<Memory>> {
     pub(crate) agent: Option<&'a str>,
     /// Whether a key binds the caller to the user: only the user's own records may be changed.
     pub(crate) own_only: bool,
+    /// Who wants to know how far a long operation is.
+    pub(crate) watch: Watch<'a>,
 }
 
 impl Access<'_> {

@@ -1,6 +1,8 @@
 //! From a [`Config`] to a memory: the only place that names both the engine and the adapters, and
 //! the only one that asks the clock and the operating system's dice.
 
+mod meter;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,6 +29,8 @@ use mnemon_engine::{Memory, NotErased, Project, ProjectFiles, Records, Retention
 use crate::Error;
 use crate::config::{Config, EmbedderChoice, JwksPlace, LlmProvider, Origin, RerankerChoice};
 
+pub use meter::Meter;
+pub(crate) use meter::{Latencies, latencies};
 pub use mnemon_adapters::audit::{AuditEntry, AuditError, AuditEvent, AuditLog, Verified};
 pub use mnemon_adapters::documents::{
     FileProblem, Found, FoundFile, NotTaken, PDF_THREAD, find as find_files, is_gone,
@@ -45,7 +49,12 @@ pub struct Wired {
 
 /// Opens the store, making it if it is not there, and puts a memory on top.
 pub fn open(config: &Config) -> Result<Wired, Error> {
-    open_store(config, &config.store.value)
+    open_store(config, &config.store.value, None)
+}
+
+/// The same, and measures what the store and the models do.
+pub fn open_metered(config: &Config, meter: &Arc<Meter>) -> Result<Wired, Error> {
+    open_store(config, &config.store.value, Some(meter))
 }
 
 /// The same for a command that only reads, which makes no store. One that the user named must be
@@ -55,17 +64,21 @@ pub fn open_to_read(config: &Config) -> Result<Wired, Error> {
     match (mnemon_adapters::missing(&store.value)?, &store.origin) {
         (None, _) => open(config),
         (Some(path), Origin::Flag(_) | Origin::Env(_)) => Err(Error::NoStore(path)),
-        (Some(_), _) => open_store(config, "ram:"),
+        (Some(_), _) => open_store(config, "ram:", None),
     }
 }
 
-fn open_store(config: &Config, url: &str) -> Result<Wired, Error> {
+fn open_store(config: &Config, url: &str, meter: Option<&Arc<Meter>>) -> Result<Wired, Error> {
     let opened = mnemon_adapters::open(url)?;
+    let backend = match meter {
+        Some(meter) => meter.backend(opened.backend),
+        None => opened.backend,
+    };
     let retention = Retention {
         short_term_days: config.short_term.ttl_days.value,
         long_term_days: config.long_term.ttl_days.value,
     };
-    let mut builder = Memory::builder(opened.backend, Ids::new(seed()))
+    let mut builder = Memory::builder(backend, Ids::new(seed()))
         .policy(config.policy())
         .policies(config.policies.policies.clone())
         .retention(retention)
@@ -76,10 +89,18 @@ fn open_store(config: &Config, url: &str) -> Result<Wired, Error> {
     let mut notices = opened.notices;
     let runtime = runtime(config, &mut notices);
     for embedder in embedders(config, runtime.as_ref())? {
-        builder = builder.embedder(embedder);
+        builder = builder.embedder(match meter {
+            Some(meter) => meter.embedder(embedder),
+            None => embedder,
+        });
     }
     match llm(config) {
-        Ok(Some(llm)) => builder = builder.llm(llm),
+        Ok(Some(llm)) => {
+            builder = builder.llm(match meter {
+                Some(meter) => meter.llm(llm),
+                None => llm,
+            });
+        }
         Ok(None) => {}
         // Everything works without one.
         Err(problem) => notices.push(format!("the language model is not used: {problem}")),
@@ -410,6 +431,27 @@ pub fn root_of(tenant: &Tenant, folder: &str) -> PathBuf {
     let folder = Path::new(folder);
     let is_root = |root: &&Path| tenant_folder(tenant, root) == folder;
     folder.ancestors().find(is_root).unwrap_or(folder).into()
+}
+
+/// Bytes of the store's file and of what is not yet written into it; `None` if it is not one file.
+pub fn store_bytes(config: &Config) -> Option<u64> {
+    let path = config.store.value.strip_prefix("sqlite:")?;
+    let path = config.cwd.join(path.strip_prefix("//").unwrap_or(path));
+    let bytes = std::fs::metadata(&path).ok()?.len();
+    let mut log = path.into_os_string();
+    log.push("-wal");
+    let log = std::fs::metadata(log).map_or(0, |log| log.len());
+    Some(bytes.saturating_add(log))
+}
+
+/// Bytes of memory that this process uses, where the system says.
+pub fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kilobytes.checked_mul(1024)
 }
 
 /// Copies of the store that a restore or a repair kept beside it. A purge does not reach into them,

@@ -51,8 +51,8 @@ pub use model::{
 pub use ports::{
     Answer, Backend, Background, Batch, Capabilities, Cause, Change, Changes, Embedding, Expect,
     Fate, Features, Group, Hidden, HiddenScan, IdempotencyKey, IndexCapabilities, IndexFilters,
-    Match, Op, Outcome, Probe, QueryTerm, Receipt, ScoreScale, SearchIndex, SessionCount,
-    SessionWindow, SimilarTerm, Statistics, Store, StoreError, Tally, TermRole, Traits, Upkept,
-    embed, files, llm, log, longterm, rerank, sessions_by_scan, webhook,
+    IndexUsage, Match, Op, Outcome, Probe, QueryTerm, Receipt, ScoreScale, SearchIndex,
+    SessionCount, SessionWindow, SimilarTerm, Statistics, Store, StoreError, Tally, TenantIndex,
+    TermRole, Traits, Upkept, embed, files, llm, log, longterm, rerank, sessions_by_scan, webhook,
 };
 pub use search::{Candidate, dates, index, rank, speakers, text, vector};

@@ -11,8 +11,9 @@ pub(crate) mod store;
 pub mod webhook;
 
 pub use search_index::{
-    Answer, Backend, Background, Embedding, Features, IndexCapabilities, IndexFilters, Match,
-    Probe, QueryTerm, ScoreScale, SearchIndex, SimilarTerm, Statistics, TermRole, Traits,
+    Answer, Backend, Background, Embedding, Features, IndexCapabilities, IndexFilters, IndexUsage,
+    Match, Probe, QueryTerm, ScoreScale, SearchIndex, SimilarTerm, Statistics, TenantIndex,
+    TermRole, Traits,
 };
 pub use store::{
     Batch, Capabilities, Cause, Change, Changes, Expect, Fate, Group, Hidden, HiddenScan,

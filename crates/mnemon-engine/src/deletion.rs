@@ -35,7 +35,8 @@ mod single;
 use std::collections::HashSet;
 
 use mnemon_core::{
-    Batch, Ctx, Fate, Id, IdempotencyKey, Invalid, Op, Receipt, Record, Right, StoreError, limits,
+    Batch, Ctx, Expect, Fate, Id, IdempotencyKey, Invalid, Op, Receipt, Record, Right, StoreError,
+    limits,
 };
 use serde::{Deserialize, Serialize};
 
@@ -83,7 +84,20 @@ pub struct NotErased {
 impl Records {
     /// Takes the records, and what was derived only from them, out of sight; undo brings them back.
     pub async fn forget(&self, ctx: &Ctx, ids: &[Id], key: Option<&str>) -> Result<Receipt, Error> {
-        self.remove(ctx, ids, Mode::Forget, key).await
+        self.remove(ctx, ids, Mode::Forget, key, None).await
+    }
+
+    /// The same for one record, if it still has this version.
+    pub async fn forget_version(
+        &self,
+        ctx: &Ctx,
+        id: &Id,
+        version: u64,
+        key: Option<&str>,
+    ) -> Result<Receipt, Error> {
+        let ids = std::slice::from_ref(id);
+        self.remove(ctx, ids, Mode::Forget, key, Some(version))
+            .await
     }
 
     /// That none of them is an entry of an agent's file: forgetting it would hide it only until the
@@ -99,7 +113,7 @@ impl Records {
 
     /// Erases the records, what was derived from them, and their history, permanently.
     pub async fn purge(&self, ctx: &Ctx, ids: &[Id], key: Option<&str>) -> Result<Receipt, Error> {
-        self.remove(ctx, ids, Mode::Purge, key).await
+        self.remove(ctx, ids, Mode::Purge, key, None).await
     }
 
     async fn remove(
@@ -108,6 +122,7 @@ impl Records {
         ids: &[Id],
         mode: Mode,
         key: Option<&str>,
+        version: Option<u64>,
     ) -> Result<Receipt, Error> {
         let is_purge = mode == Mode::Purge;
         let key = key
@@ -125,6 +140,7 @@ impl Records {
         let is_own = |one: &Self| one.store_number() == self.store_number();
         let deletion = Deletion {
             key,
+            version,
             told: stores.iter().position(is_own).unwrap_or(0),
             ..Deletion::new(&stores, &ctx, mode)
         };
@@ -174,6 +190,8 @@ struct Deletion<'a> {
     ctx: &'a Ctx,
     mode: Mode,
     key: Option<IdempotencyKey>,
+    /// The version that the named records must have.
+    version: Option<u64>,
     /// The store whose commit is told.
     told: usize,
 }
@@ -185,6 +203,7 @@ impl<'a> Deletion<'a> {
             ctx,
             mode,
             key: None,
+            version: None,
             told: 0,
         }
     }
@@ -212,7 +231,14 @@ impl<'a> Deletion<'a> {
             let ids = family.goes_by_itself(store, self.mode);
             ids.map(|id| self.mode.op(id)).collect()
         };
-        let named = |ids: &Vec<Id>| ids.iter().map(|id| self.mode.op(id)).collect();
+        let op = |id: &Id| match self.version {
+            Some(version) => Op::Delete {
+                id: id.clone(),
+                expect: Expect::Version(version),
+            },
+            None => self.mode.op(id),
+        };
+        let named = |ids: &Vec<Id>| ids.iter().map(op).collect();
         let numbers = 0..self.stores.len();
         let all = numbers.clone().map(|store| (store, partings(store)));
         let all = all.chain(numbers.map(|store| (store, elsewhere(store))));

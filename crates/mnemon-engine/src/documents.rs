@@ -92,7 +92,7 @@ impl FileStamp {
 }
 
 /// What became of a document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DocumentReceipt {
     pub id: Id,
     pub uri: String,
@@ -103,12 +103,12 @@ pub struct DocumentReceipt {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<u64>,
     /// What was left out, in sentences.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }
 
 /// What became of a document as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DocumentFate {
     Added,
@@ -117,7 +117,7 @@ pub enum DocumentFate {
 }
 
 /// What became of its chunks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ChunkCounts {
     /// Written, because they are new or what they carry has changed.
     pub added: usize,
@@ -127,7 +127,7 @@ pub struct ChunkCounts {
 }
 
 /// A document that is there already.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
     pub id: Id,
     pub file: Option<FileStamp>,

@@ -355,6 +355,22 @@ impl Records {
         Ok(self.store.tally(&grant).await?)
     }
 
+    /// How many records wait for a vector of the current model, counted up to a page. Records that
+    /// mean nothing to the model never get one, and count.
+    pub async fn without_vector(&self, ctx: &Ctx) -> Result<usize, Error> {
+        let grant = self.policy.check(ctx, Right::Read)?;
+        let Some(embedder) = self.embedders.first() else {
+            return Ok(0);
+        };
+        let (model, most) = (embedder.model(), self.limits().page);
+        // Vectors that are made anew cannot be missing, and the dimension of a model that was not
+        // asked yet is not known.
+        if !self.store.capabilities().keeps_vectors || model.dimension == 0 {
+            return Ok(0);
+        }
+        Ok(self.store.lacking(&grant, model, 0, most).await?.len())
+    }
+
     /// Does at most `limit` pieces of the housekeeping that is due.
     pub async fn upkeep(&self, ctx: &Ctx, limit: usize) -> Result<Upkept, Error> {
         let grant = self.policy.check(ctx, Right::Write)?;

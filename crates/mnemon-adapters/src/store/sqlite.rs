@@ -35,8 +35,8 @@ use mnemon_core::embed::ModelId;
 use mnemon_core::index::stored;
 use mnemon_core::{
     Answer, Batch, Capabilities, Change, Changes, Embedding, Filter, Grant, Hidden, HiddenScan, Id,
-    IndexCapabilities, Page, Probe, Receipt, Record, Scan, SearchIndex, SessionCount, Store,
-    StoreError, Tally, Upkept, sessions_by_scan,
+    IndexCapabilities, IndexUsage, Page, Probe, Receipt, Record, Scan, SearchIndex, SessionCount,
+    Store, StoreError, Tally, Upkept, sessions_by_scan,
 };
 
 pub(crate) use backup::{backup, check_backup, restore};
@@ -149,6 +149,10 @@ impl SearchIndex for Sqlite {
             return Ok(found);
         }
         indexes.speakers(grant, audience, words).await
+    }
+
+    fn usage(&self) -> IndexUsage {
+        self.indexes.usage()
     }
 }
 

@@ -2,20 +2,20 @@
 //!
 //! The one operation that does not go through a memory: a store that is ill cannot be opened.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::config::{Config, LlmProvider};
 use crate::wiring::{self, Examination, Finding};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Response {
     #[serde(flatten)]
     pub examination: Examination,
     /// Whether nothing is wrong (any more).
     pub clean: bool,
     /// What a repair did.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repaired: Vec<String>,
 }
 

@@ -17,6 +17,8 @@ pub struct Request {
     pub purge: bool,
     /// Makes a retry harmless.
     pub key: Option<String>,
+    /// The version that the one record must still have. A purge cannot ask for it.
+    pub version: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,13 +56,15 @@ pub async fn run(memory: &Memory, ctx: &Ctx, request: Request) -> Result<Respons
         }
     };
     let key = request.key.as_deref();
-    let Purged { receipt, left } = if request.purge {
-        memory.purge_records(ctx, &ids, key).await?
-    } else {
-        Purged {
-            receipt: memory.records().forget(ctx, &ids, key).await?,
-            left: Vec::new(),
-        }
+    let records = memory.records();
+    let forgotten = |receipt| Purged {
+        receipt,
+        left: Vec::new(),
+    };
+    let Purged { receipt, left } = match (request.version, ids.as_slice()) {
+        _ if request.purge => memory.purge_records(ctx, &ids, key).await?,
+        (Some(version), [id]) => forgotten(records.forget_version(ctx, id, version, key).await?),
+        _ => forgotten(records.forget(ctx, &ids, key).await?),
     };
     Ok(Response {
         receipt,

@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use mnemon_core::{
-    Ctx, ErrorKind, Filter, Id, Invalid, Kind, Origin, Owner, Record, Scan, Scope, limits, secrets,
+    Ctx, Cursor, ErrorKind, Filter, Id, Invalid, Kind, Origin, Owner, Receipt, Record, Scan, Scope,
+    Time, limits, secrets,
 };
 use mnemon_engine::{
     ChunkCounts, Document, DocumentFate, DocumentReceipt, FileStamp, Known, Memory, Records,
 };
 use serde::Serialize;
 
+use super::list;
 use crate::Error;
 use crate::wiring::{self, FileProblem, FoundFile};
 
@@ -100,6 +102,56 @@ pub struct Progress {
     pub total: u64,
 }
 
+/// Where documents are kept: in a store, or on a server.
+pub(crate) trait Library {
+    /// Documents as they are there already.
+    async fn known(&self, documents: &[Document]) -> Result<Vec<Option<Known>>, Error>;
+
+    async fn add(&self, documents: Vec<Document>) -> Result<Vec<DocumentReceipt>, Error>;
+
+    /// A page of documents, among them those of this owner.
+    async fn page(&self, owner: &Owner, after: Option<Cursor>) -> Result<list::Response, Error>;
+
+    async fn forget(&self, ids: &[Id]) -> Result<Receipt, Error>;
+}
+
+/// The documents of a store.
+struct Here<'a> {
+    records: &'a Records,
+    ctx: &'a Ctx,
+}
+
+impl Library for Here<'_> {
+    async fn known(&self, documents: &[Document]) -> Result<Vec<Option<Known>>, Error> {
+        Ok(self.records.known_documents(self.ctx, documents).await?)
+    }
+
+    async fn add(&self, documents: Vec<Document>) -> Result<Vec<DocumentReceipt>, Error> {
+        Ok(self.records.add_documents(self.ctx, documents).await?)
+    }
+
+    async fn page(&self, owner: &Owner, after: Option<Cursor>) -> Result<list::Response, Error> {
+        let filter = Filter {
+            kinds: vec![Kind::Document],
+            owner: owner.clone(),
+            ..Filter::all_of_tenant()
+        };
+        let scan = Scan {
+            after,
+            ..Scan::new(filter, limits::PAGE)
+        };
+        let page = self.records.list(self.ctx, &scan).await?;
+        Ok(list::Response {
+            records: page.records,
+            next: page.next,
+        })
+    }
+
+    async fn forget(&self, ids: &[Id]) -> Result<Receipt, Error> {
+        Ok(self.records.forget(self.ctx, ids, None).await?)
+    }
+}
+
 /// What cannot be taken in is reported in the response and does not hinder the rest.
 pub async fn run(
     memory: &Memory,
@@ -108,14 +160,24 @@ pub async fn run(
     watch: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Response, Error> {
     let records = memory.records_of(Scope::Semantic);
+    run_in(&Here { records, ctx }, ctx.now, request, watch).await
+}
+
+/// The same for any library.
+pub(crate) async fn run_in<L: Library>(
+    library: &L,
+    now: Time,
+    request: Request,
+    watch: &mut (dyn FnMut(Progress) + Send),
+) -> Result<Response, Error> {
     if request.paths.is_empty() {
         let what = "are missing; name the files and folders to index";
         return Err(Invalid::new("paths", what).into());
     }
     let found = wiring::find_files(&request.paths, &request.exclude)?;
     let mut work = Work {
-        records,
-        ctx,
+        library,
+        now,
         response: Response {
             dry_run: request.dry_run,
             ..Response::default()
@@ -130,7 +192,7 @@ pub async fn run(
     let mut done = 0;
     for files in found.files.chunks(limits::PAGE) {
         let documents: Vec<Document> = files.iter().map(|file| work.document(file)).collect();
-        let known = records.known_documents(ctx, &documents).await?;
+        let known = library.known(&documents).await?;
         for ((file, document), known) in files.iter().zip(documents).zip(known) {
             work.take(file, document, known.as_ref());
             if work.is_full() {
@@ -154,15 +216,15 @@ struct Pending {
     document: Document,
 }
 
-struct Work<'a> {
-    records: &'a Records,
-    ctx: &'a Ctx,
+struct Work<'a, L> {
+    library: &'a L,
+    now: Time,
     request: Request,
     response: Response,
     pending: Vec<Pending>,
 }
 
-impl Work<'_> {
+impl<L: Library> Work<'_, L> {
     /// The document that a file becomes, without its text.
     fn document(&self, file: &FoundFile) -> Document {
         Document {
@@ -195,7 +257,7 @@ impl Work<'_> {
         let stamp = FileStamp {
             bytes: read.bytes,
             modified: read.modified,
-            read: self.ctx.now,
+            read: self.now,
             digest: read.digest.clone(),
         };
         let text = match read.into_text() {
@@ -232,15 +294,18 @@ impl Work<'_> {
     /// Adds what is pending. A refused document is reported; the others are added.
     async fn flush(&mut self) -> Result<(), Error> {
         let pending = std::mem::take(&mut self.pending);
+        if pending.is_empty() {
+            return Ok(());
+        }
         let documents: Vec<Document> = pending.iter().map(|it| it.document.clone()).collect();
-        match self.records.add_documents(self.ctx, documents).await {
+        match self.library.add(documents).await {
             Ok(receipts) => {
                 for (pending, receipt) in pending.iter().zip(receipts) {
                     self.added(&pending.path, receipt);
                 }
                 return Ok(());
             }
-            Err(error) if !is_of_document(&error) => return Err(error.into()),
+            Err(error) if !is_of_document(&error) => return Err(error),
             // One of them is to blame; which one shows when they go one by one.
             Err(_) => {}
         }
@@ -250,7 +315,7 @@ impl Work<'_> {
             document,
         } in pending
         {
-            match self.records.add_documents(self.ctx, vec![document]).await {
+            match self.library.add(vec![document]).await {
                 Ok(receipts) => receipts.into_iter().for_each(|it| self.added(&path, it)),
                 Err(error) if is_of_document(&error) => self.report(FileOutcome {
                     reason: Some(error.to_string()),
@@ -258,7 +323,7 @@ impl Work<'_> {
                     named,
                     ..outcome(&path, Fate::Failed)
                 }),
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
         Ok(())
@@ -315,22 +380,20 @@ impl Work<'_> {
     /// Forgets the documents of this owner whose files in the folders are gone.
     async fn prune(&mut self, folders: &[String]) -> Result<(), Error> {
         let mut gone: Vec<Record> = Vec::new();
-        let filter = Filter {
-            kinds: vec![Kind::Document],
-            owner: self.request.owner.clone(),
-            ..Filter::all_of_tenant()
-        };
-        let scan = Scan::new(filter, limits::PAGE);
-        let take = |page: Vec<Record>| {
-            let records = page.into_iter();
+        let mut after = None;
+        loop {
+            let page = self.library.page(&self.request.owner, after).await?;
+            let records = page.records.into_iter();
             gone.extend(records.filter(|record| self.is_gone(record, folders)));
-            true
-        };
-        self.records.each_page(self.ctx, scan, take).await?;
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
         for gone in gone.chunks(limits::PAGE) {
             if !self.request.dry_run {
                 let ids: Vec<Id> = gone.iter().map(|record| record.id.clone()).collect();
-                let receipt = self.records.forget(self.ctx, &ids, None).await?;
+                let receipt = self.library.forget(&ids).await?;
                 self.response.chunks.removed += receipt.cascaded.len();
                 self.response.commit = self.response.commit.or(receipt.commit);
             }
@@ -371,6 +434,6 @@ fn outcome(path: &Path, fate: Fate) -> FileOutcome {
 }
 
 /// Whether the document is to blame, as opposed to the store.
-fn is_of_document(error: &mnemon_engine::Error) -> bool {
+fn is_of_document(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Invalid | ErrorKind::TooLarge)
 }

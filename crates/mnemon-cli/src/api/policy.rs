@@ -1,11 +1,11 @@
 //! What a flow reads and writes, and who said so.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::config::Config;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Response {
     pub flow: Option<String>,
     pub agent: Option<String>,
@@ -13,7 +13,7 @@ pub struct Response {
 }
 
 /// A value that applies.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     pub key: String,
     /// `null`: no limit.

@@ -2,7 +2,7 @@
 
 use mnemon_core::Ctx;
 use mnemon_engine::{Embedded, Memory};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::reembed;
 use crate::Error;
@@ -11,7 +11,7 @@ use crate::Error;
 pub const LIMIT: usize = 1000;
 
 /// What was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Response {
     pub expired: u64,
     pub history: u64,
@@ -32,6 +32,31 @@ pub struct Response {
     /// How many days the clock is ahead of the newest write, if nothing was erased because of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_days_ahead: Option<i64>,
+}
+
+impl Response {
+    /// Adds the slice that was done after all of this.
+    pub fn add(&mut self, slice: &Self) {
+        *self = Self {
+            expired: self.expired + slice.expired,
+            history: self.history + slice.history,
+            receipts: self.receipts + slice.receipts,
+            compacted: self.compacted || slice.compacted,
+            embedded: self.embedded + slice.embedded,
+            steps: self.steps + slice.steps,
+            learnt: self.learnt + slice.learnt,
+            summaries: self.summaries + slice.summaries,
+            swept: self.swept + slice.swept,
+            more: slice.more,
+            clock_days_ahead: slice.clock_days_ahead,
+        };
+    }
+
+    /// Pieces of work that were done.
+    pub fn pieces(&self) -> u64 {
+        let cleared = self.expired + self.history + self.receipts;
+        cleared + self.embedded + self.steps + self.learnt + self.summaries
+    }
 }
 
 /// Clears away at most so many records, versions and receipts, gives as many records the vectors

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use mnemon_engine::agentfiles::{Activation, AgentFiles, Archived, ChangedEntry, Ended, Warning};
 
 use super::door::Door;
-use super::shared::{Shared, Shown};
+use super::shared::{Shared, Shown, call_on, remotely};
 use super::{input, text};
 use crate::operation::agents::{self, Agents, Created, ShownContext, Warnings, Written};
+use crate::operation::routes::Seat;
+use crate::operation::unwatched;
 use crate::{Error, wiring};
 
 /// Manage agents whose memory is Markdown in the repository
@@ -111,7 +113,7 @@ enum What {
     /// If the memory in use is the project's own, a search does this automatically. Otherwise a
     /// search writes nothing, and only this command copies the text of the files into your own
     /// memory.
-    Index,
+    Index(Shared<agents::Index, Seat>),
 }
 
 #[derive(Debug, clap::Args)]
@@ -152,7 +154,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         }
         What::Lint(args) => lint(args, &agents, door).await,
         What::Archive(args) => args.run_on(&agents, door).await,
-        What::Index => index(&agents, door).await,
+        What::Index(args) => index(args, agents, door).await,
     }
 }
 
@@ -296,8 +298,22 @@ async fn lint(args: LintArgs, agents: &AgentFiles, door: &mut Door) -> Result<()
     }
 }
 
-async fn index(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
-    let done = agents.index(&door.ctx()?, &*door.memory()?).await?;
+async fn index(
+    args: Shared<agents::Index, Seat>,
+    agents: AgentFiles,
+    door: &mut Door,
+) -> Result<(), Error> {
+    let done = match remotely::<agents::Index, _>(args.arguments()?, door, &unwatched).await {
+        Ok(done) => done?,
+        Err(arguments) => {
+            let seat = Seat {
+                memory: door.memory()?,
+                agents,
+                config: door.config.clone(),
+            };
+            call_on::<agents::Index, _>(&seat, arguments, door).await?
+        }
+    };
     return_json!(door, &done);
     door.out.line(format!(
         "read {}; entries written: {}, removed: {}",

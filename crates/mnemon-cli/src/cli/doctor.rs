@@ -2,7 +2,10 @@
 
 use super::confirm::confirm;
 use super::door::Door;
+use super::shared::Shared;
 use super::text;
+use crate::config::Config;
+use crate::operation::Doctor;
 use crate::wiring::Examination;
 use crate::{Error, api};
 
@@ -18,6 +21,8 @@ use crate::{Error, api};
     mnemon doctor\n  \
     mnemon doctor --store sqlite:notes.db --repair")]
 pub(super) struct Args {
+    #[command(flatten)]
+    examine: Shared<Doctor, Config>,
     /// Make the proposed repairs
     #[arg(long)]
     repair: bool,
@@ -29,9 +34,12 @@ pub(super) struct Args {
     yes: bool,
 }
 
-pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    door.local()?;
-    let mut found = api::doctor::run(&door.config, false)?;
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    if args.repair {
+        // It replaces the files of the store.
+        door.local()?;
+    }
+    let mut found = args.examine.call_on(&door.config, door).await?;
     let proposals = proposals(&found.examination);
     if args.repair && !args.dry_run && !proposals.is_empty() {
         if !door.out.json {
@@ -97,7 +105,7 @@ fn show(examination: &Examination, door: &mut Door) -> Result<(), Error> {
             Some(repair) => format!("{} (repair: {repair})", finding.detail),
             None => finding.detail.clone(),
         };
-        let cells = [finding.check, state].map(str::to_owned).to_vec();
+        let cells = [&*finding.check, state].map(str::to_owned).to_vec();
         [cells, vec![text::one_line(&detail)]].concat()
     });
     door.out.table(&["CHECK", "STATE", "SEEN"], rows.collect())

@@ -73,19 +73,29 @@ impl Door {
         self.opened(self.reads)
     }
 
+    /// The same for a server, which measures what the store and the models do.
+    pub(super) fn metered_memory(&self, meter: &Arc<wiring::Meter>) -> Result<Arc<Memory>, Error> {
+        self.local()?;
+        Ok(self.noted(wiring::open_metered(&self.config, meter)?))
+    }
+
     fn opened(&self, to_read: bool) -> Result<Arc<Memory>, Error> {
         self.local()?;
-        let wired = match to_read {
+        Ok(self.noted(match to_read {
             true => wiring::open_to_read(&self.config)?,
             false => wiring::open(&self.config)?,
-        };
+        }))
+    }
+
+    /// Prints what there is to know about a memory.
+    fn noted(&self, wired: wiring::Wired) -> Arc<Memory> {
         self.out.notes(&wired.notices);
         let store = &self.config.store;
         if let (true, Origin::File { path, .. }) = (store.value == "ram:", &store.origin) {
             let what = "puts the store in memory: everything is gone when the program ends";
             self.out.note(&format!("{} {what}", path.display()));
         }
-        Ok(Arc::new(wired.memory))
+        Arc::new(wired.memory)
     }
 
     /// Opens the store, with what agents and teams have written into their files since the last

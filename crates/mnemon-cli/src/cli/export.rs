@@ -2,14 +2,18 @@
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use mnemon_core::{Order, Record, Scan, limits};
+use mnemon_core::{Ctx, Order, Scan, limits};
 use mnemon_engine::Memory;
 
 use super::door::Door;
-use super::shared::{Shared, call_on};
+use super::remote::{LONG_TIMEOUT, query};
+use super::shared::{Shared, call, call_on};
 use super::{progress, text};
-use crate::operation::Selection;
+use crate::api::lines::utf8;
+use crate::http::export;
+use crate::operation::{Arguments, Selection, Stats};
 use crate::{Error, api, wiring};
 
 /// Export records as JSON lines
@@ -32,33 +36,22 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let (memory, ctx) = (door.memory()?, door.ctx()?);
-    let filter = call_on::<Selection, _>(&memory, args.filter.arguments()?, door).await?;
-    // In order of creation: a record that is changed meanwhile keeps its place, and comes out once.
-    let mut scan = Scan {
-        order: Order::Oldest,
-        ..Scan::new(filter, limits::PAGE)
-    };
+    let mut source = Source::open(args.filter.arguments()?, door).await?;
     let path = args.file.filter(|path| path != Path::new("-"));
     let mut target = path
         .map(|path| Target::create(path, args.force))
         .transpose()?;
-    let bar = progress::bar(&door.out, total(&memory, door).await?, "records");
+    let bar = progress::bar(&door.out, source.total(door).await?, "records");
     let mut count = 0;
-    loop {
-        let page = api::list::run(&memory, &ctx, scan.clone()).await?;
-        for record in &page.records {
+    while let Some(lines) = source.next(door).await? {
+        for line in &lines {
             match &mut target {
-                Some(target) => target.write(record)?,
-                None => door.out.json_line(record)?,
+                Some(target) => target.write(line)?,
+                None => door.out.line(line)?,
             }
         }
-        count += page.records.len() as u64;
-        bar.inc(page.records.len() as u64);
-        scan.after = page.next;
-        if scan.after.is_none() {
-            break;
-        }
+        count += lines.len() as u64;
+        bar.inc(lines.len() as u64);
     }
     bar.finish_and_clear();
     let Some(target) = target else {
@@ -73,10 +66,86 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     say!(door, "wrote {count} to {}", path.display())
 }
 
-/// How far the bar goes; with filters it will not get there.
-async fn total(memory: &Memory, door: &Door) -> Result<u64, Error> {
-    let stats = api::stats::run(memory, &door.ctx()?).await?;
-    Ok(stats.records)
+/// Where the records come from.
+enum Source {
+    Here {
+        memory: Arc<Memory>,
+        ctx: Ctx,
+        /// The next page; none after the last.
+        scan: Option<Box<Scan>>,
+    },
+    There {
+        response: reqwest::Response,
+        /// The beginning of a line whose end has not arrived.
+        rest: Vec<u8>,
+    },
+}
+
+impl Source {
+    async fn open(filter: Arguments, door: &Door) -> Result<Self, Error> {
+        if let Some(remote) = &door.remote {
+            let path = format!("{}{}", export::ROUTE.path, query(&filter.into_fields()));
+            let request = remote.request(reqwest::Method::GET, &path);
+            return Ok(Self::There {
+                response: remote.answered(request.timeout(LONG_TIMEOUT)).await?,
+                rest: Vec::new(),
+            });
+        }
+        let (memory, ctx) = (door.memory()?, door.ctx()?);
+        let filter = call_on::<Selection, _>(&memory, filter, door).await?;
+        // In order of creation: a record that is changed meanwhile keeps its place, and comes out
+        // once.
+        let scan = Scan {
+            order: Order::Oldest,
+            ..Scan::new(filter, limits::PAGE)
+        };
+        Ok(Self::Here {
+            memory,
+            ctx,
+            scan: Some(Box::new(scan)),
+        })
+    }
+
+    /// How far the bar goes; with filters it will not get there.
+    async fn total(&self, door: &Door) -> Result<u64, Error> {
+        let stats = match self {
+            Self::Here { memory, ctx, .. } => api::stats::run(memory, ctx).await?,
+            Self::There { .. } => call::<Stats>(Arguments::default(), door).await?,
+        };
+        Ok(stats.records)
+    }
+
+    /// The next lines; none at the end.
+    async fn next(&mut self, door: &Door) -> Result<Option<Vec<String>>, Error> {
+        match (self, &door.remote) {
+            (Self::Here { memory, ctx, scan }, _) => {
+                let Some(mut now) = scan.take() else {
+                    return Ok(None);
+                };
+                let page = api::list::run(memory, ctx, Scan::clone(&now)).await?;
+                now.after = page.next;
+                *scan = now.after.is_some().then_some(now);
+                let lines = page.records.iter().map(serde_json::to_string);
+                let lines = lines.collect::<Result<_, _>>().map_err(Error::no_json)?;
+                Ok(Some(lines))
+            }
+            (Self::There { response, rest }, Some(remote)) => {
+                let Some(part) = remote.part(response).await? else {
+                    return match rest.is_empty() {
+                        true => Ok(None),
+                        false => Err(remote.unreadable("it ends within a line")),
+                    };
+                };
+                rest.extend_from_slice(&part);
+                let end = part.iter().rposition(|byte| *byte == b'\n');
+                let end = end.map_or(0, |at| rest.len() - part.len() + at + 1);
+                let whole: Vec<u8> = rest.drain(..end).collect();
+                let text = utf8("answer", whole)?;
+                Ok(Some(text.lines().map(str::to_owned).collect()))
+            }
+            (Self::There { .. }, None) => Ok(None),
+        }
+    }
 }
 
 /// What an export is called until it is whole.
@@ -111,9 +180,8 @@ impl Target {
         Ok(Self { path, force, file })
     }
 
-    fn write(&mut self, record: &Record) -> Result<(), Error> {
-        let json = serde_json::to_string(record).map_err(Error::no_json)?;
-        writeln!(self.file, "{json}").map_err(Error::file("written", &self.path))
+    fn write(&mut self, line: &str) -> Result<(), Error> {
+        writeln!(self.file, "{line}").map_err(Error::file("written", &self.path))
     }
 
     fn finish(self) -> Result<PathBuf, Error> {

@@ -1,13 +1,7 @@
 //! Options whose values are the words of an enum: the parser lists them and suggests the nearest.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use mnemon_core::Scope;
 use mnemon_core::rank::Recipe;
-
-pub(super) fn scope() -> impl TypedValueParser<Value = Scope> {
-    let words = Scope::ALL.iter().map(|scope| scope.as_str());
-    PossibleValuesParser::new(words).try_map(|word| word.parse::<Scope>())
-}
 
 pub(super) fn recipe() -> impl TypedValueParser<Value = Recipe> {
     let words = Recipe::ALL.iter().map(|recipe| recipe.as_str());

@@ -1,15 +1,28 @@
 //! `mnemon import`
 
+use std::io::Read;
 use std::path::PathBuf;
 
-use mnemon_core::{Fate, Id, Receipt, Record};
+use axum::body::Bytes;
+use clap::ValueEnum;
+use http_body_util::StreamBody;
+use hyper::body::Frame;
+use indicatif::ProgressBar;
+use mnemon_core::Record;
 use mnemon_engine::OnConflict;
-use serde::Serialize;
+use reqwest::header::CONTENT_TYPE;
 
 use super::door::Door;
 use super::lines::{self, Lines};
+use super::remote::{Remote, noted, watched};
 use super::{progress, text};
 use crate::Error;
+use crate::api::import::Response;
+use crate::http::{export, import};
+use crate::operation::Watch;
+
+/// Bytes that are read and sent at a time.
+const PART_BYTES: u64 = 256 * 1024;
 
 /// Import records that `mnemon export` wrote
 ///
@@ -49,43 +62,30 @@ impl From<OnConflictArg> for OnConflict {
     }
 }
 
-/// What became of all lines together.
-#[derive(Debug, Default, Serialize)]
-struct Summary {
-    records: u64,
-    stored: u64,
-    replaced: u64,
-    /// Already there, unchanged.
-    duplicate: u64,
-    /// A different record was there and was kept.
-    skipped: u64,
-    evicted: Vec<Id>,
-    commit: Option<u64>,
-}
-
-impl Summary {
-    fn add(&mut self, receipt: Receipt) {
-        self.commit = self.commit.or(receipt.commit);
-        self.evicted.extend(receipt.evicted);
-        for item in receipt.items {
-            self.records += 1;
-            match item.fate {
-                Fate::Updated { .. } => self.replaced += 1,
-                Fate::Duplicate { .. } => self.duplicate += 1,
-                Fate::Rejected { .. } => self.skipped += 1,
-                _ => self.stored += 1,
-            }
-        }
-    }
-}
-
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let mut lines = Lines::open(Some(&args.file))?;
     let count = lines.check::<Record>(Record::check)?;
-    let memory = door.memory()?;
     let bar = progress::bar(&door.out, count, "records");
+    let done = match &door.remote {
+        Some(remote) => {
+            let watch = |done, _| bar.set_position(done);
+            send(lines, args.on_conflict, remote, door, &watch).await
+        }
+        None => store(lines, args.on_conflict, door, &bar).await,
+    };
+    bar.finish_and_clear();
+    show(&done?, door)
+}
+
+async fn store(
+    mut lines: Lines,
+    on_conflict: OnConflictArg,
+    door: &Door,
+    bar: &ProgressBar,
+) -> Result<Response, Error> {
+    let memory = door.memory()?;
     let place = lines.place.clone();
-    let mut summary = Summary::default();
+    let mut done = Response::default();
     for batch in lines.batches::<Record>(|record| Some(&record.id))? {
         let batch = batch?;
         let size = batch.len() as u64;
@@ -95,17 +95,43 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             .collect();
         let imported = batch.into_iter().map(|item| item.value).collect();
         let (records, ctx) = (memory.records(), door.ctx()?);
-        let receipt = records
-            .import(&ctx, imported, args.on_conflict.into())
-            .await;
-        summary.add(receipt.map_err(|error| lines::blame(&place, &ids, error.into()))?);
+        let receipt = records.import(&ctx, imported, on_conflict.into()).await;
+        done.add(receipt.map_err(|error| lines::blame(&place, &ids, error.into()))?);
         bar.inc(size);
     }
-    bar.finish_and_clear();
-    show(&summary, door)
+    Ok(done)
 }
 
-fn show(summary: &Summary, door: &mut Door) -> Result<(), Error> {
+/// Sends the lines while they are read.
+async fn send(
+    lines: Lines,
+    on_conflict: OnConflictArg,
+    remote: &Remote,
+    door: &Door,
+    watch: Watch<'_>,
+) -> Result<Response, Error> {
+    let mut file = lines.into_file()?;
+    let parts = std::iter::from_fn(move || {
+        let mut part = Vec::new();
+        match (&mut file).take(PART_BYTES).read_to_end(&mut part) {
+            Ok(0) => None,
+            Ok(_) => Some(Ok(Frame::data(Bytes::from(part)))),
+            Err(error) => Some(Err(error)),
+        }
+    });
+    let body = StreamBody::new(futures::stream::iter(parts));
+    let on_conflict = on_conflict.to_possible_value();
+    let word = on_conflict.as_ref().map_or("fail", |word| word.get_name());
+    let path = format!("{}?on_conflict={word}", import::ROUTE.path);
+    let request = remote
+        .request(reqwest::Method::POST, &path)
+        .header(CONTENT_TYPE, export::MEDIA_TYPE)
+        .body(reqwest::Body::wrap(body));
+    let answer = remote.sent(watched(request), watch).await?;
+    remote.read_value(noted(answer, &door.out.notices))
+}
+
+fn show(summary: &Response, door: &mut Door) -> Result<(), Error> {
     return_json!(door, summary);
     let mut parts = vec![format!("{} stored", summary.stored)];
     let others = [

@@ -2,11 +2,18 @@
 
 use std::path::PathBuf;
 
+use mnemon_core::{Cursor, Id, Owner, Receipt, limits};
+use mnemon_engine::{Document, DocumentReceipt, Known};
+use serde_json::{Map, Value, json};
+
 use super::door::Door;
-use super::shared::Shared;
+use super::shared::{Shared, call};
 use super::{progress, text};
-use crate::api::ingest::{Fate, FileOutcome, Request, Response};
-use crate::operation::Ownership;
+use crate::api::ingest::{Fate, FileOutcome, Library, Request, Response};
+use crate::api::list::Response as Page;
+use crate::operation::{
+    Arguments, DocumentAdd, DocumentKnown, Forget, List, Ownership, SentDocument,
+};
 use crate::{Error, api};
 
 /// Index files and folders as documents
@@ -52,13 +59,23 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         dry_run: args.dry_run,
     };
     request.owner.check()?;
-    let memory = door.memory()?;
     let bar = progress::bar(&door.out, 0, "files");
     let mut watch = |progress: api::ingest::Progress| {
         bar.set_length(progress.total);
         bar.set_position(progress.done);
     };
-    let done = api::ingest::run(&memory, &door.ctx()?, request, &mut watch).await;
+    let ctx = door.ctx()?;
+    let done = match door.remote {
+        Some(_) => {
+            let there = There {
+                door,
+                owner: request.owner.clone(),
+                tags: request.tags.clone(),
+            };
+            api::ingest::run_in(&there, ctx.now, request, &mut watch).await
+        }
+        None => api::ingest::run(&*door.memory()?, &ctx, request, &mut watch).await,
+    };
     bar.finish_and_clear();
     let done = done?;
     for told in done.files.iter().filter(|told| !told.notices.is_empty()) {
@@ -79,6 +96,56 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             kind: first.kind.unwrap_or(mnemon_core::ErrorKind::Invalid),
             more: failures.count(),
         }),
+    }
+}
+
+/// The documents of a server, to which the text of the files is sent.
+struct There<'a> {
+    door: &'a Door,
+    owner: Owner,
+    tags: Vec<String>,
+}
+
+impl There<'_> {
+    fn owned(&self, owner: &Owner) -> Result<Map<String, Value>, Error> {
+        match serde_json::to_value(owner).map_err(Error::no_json)? {
+            Value::Object(fields) => Ok(fields),
+            _ => Ok(Map::new()),
+        }
+    }
+
+    fn arguments(&self, documents: &[Document]) -> Result<Arguments, Error> {
+        let sent: Vec<_> = documents.iter().map(SentDocument::new).collect();
+        let mut fields = self.owned(&self.owner)?;
+        fields.insert("documents".to_owned(), json!(sent));
+        fields.insert("tags".to_owned(), json!(self.tags));
+        Ok(Arguments::from_fields(fields))
+    }
+}
+
+impl Library for There<'_> {
+    async fn known(&self, documents: &[Document]) -> Result<Vec<Option<Known>>, Error> {
+        let known = call::<DocumentKnown>(self.arguments(documents)?, self.door);
+        Ok(known.await?.documents)
+    }
+
+    async fn add(&self, documents: Vec<Document>) -> Result<Vec<DocumentReceipt>, Error> {
+        let added = call::<DocumentAdd>(self.arguments(&documents)?, self.door);
+        Ok(added.await?.documents)
+    }
+
+    async fn page(&self, owner: &Owner, after: Option<Cursor>) -> Result<Page, Error> {
+        let mut fields = self.owned(owner)?;
+        fields.insert("kind".to_owned(), json!(["document"]));
+        fields.insert("limit".to_owned(), json!(limits::PAGE));
+        fields.extend(after.map(|after| ("after".to_owned(), json!(after.to_string()))));
+        call::<List>(Arguments::from_fields(fields), self.door).await
+    }
+
+    async fn forget(&self, ids: &[Id]) -> Result<Receipt, Error> {
+        let fields = Map::from_iter([("ids".to_owned(), json!(ids))]);
+        let gone = call::<Forget>(Arguments::from_fields(fields), self.door).await?;
+        Ok(gone.receipt)
     }
 }
 

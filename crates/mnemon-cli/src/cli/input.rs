@@ -7,6 +7,7 @@ use std::path::Path;
 use mnemon_core::{Invalid, limits};
 
 use crate::Error;
+use crate::api::lines::utf8;
 
 /// What stdin holds, without the line break that `echo` and editors put at the end.
 pub(super) fn stdin() -> Result<String, Error> {
@@ -64,15 +65,6 @@ fn read(from: impl Read, failed: impl FnOnce(io::Error) -> Error) -> Result<Stri
         return Err(Error::TooLarge { what, most });
     }
     utf8("content", bytes)
-}
-
-/// The bytes as text, or where they are none.
-pub(super) fn utf8(field: &str, bytes: Vec<u8>) -> Result<String, Error> {
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let what = format!("is not UTF-8 text: invalid byte at offset {at}");
-        Invalid::new(field, what).into()
-    })
 }
 
 #[cfg(test)]

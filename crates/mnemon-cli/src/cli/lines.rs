@@ -3,35 +3,21 @@
 //! The whole input is checked before the first line is written, so that a mistake on the last line
 //! leaves the store as it was. What cannot be read twice is put aside in a temporary file first.
 
-use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::Path;
 
-use mnemon_core::{Id, Invalid, StoreError, limits, secrets};
+use mnemon_core::{Id, Invalid};
 use serde::de::DeserializeOwned;
 
-use super::input;
 use crate::Error;
-
-/// Things in one batch.
-const BATCH: usize = 1000;
-
-/// A line, in bytes: content and body at their limits, and as much again for escapes.
-const LINE_BYTES: u64 = 64 * 1024 * 1024;
+use crate::api::lines::{Batch, LINE_BYTES, NOTHING_DONE, Numbered, at, blamed, decode, too_long};
 
 /// A file of lines that can be read again.
 pub(super) struct Lines {
     /// What to call it in a message.
     pub(super) place: String,
     file: File,
-}
-
-/// Something, and the line it came from.
-pub(super) struct Numbered<T> {
-    pub(super) line: u64,
-    pub(super) bytes: usize,
-    pub(super) value: T,
 }
 
 impl Lines {
@@ -63,6 +49,12 @@ impl Lines {
         let mut file = tempfile::tempfile().map_err(aside)?;
         io::copy(&mut from, &mut file).map_err(failed)?;
         Ok(Self { place, file })
+    }
+
+    /// The file, from its beginning.
+    pub(super) fn into_file(mut self) -> Result<File, Error> {
+        self.file.rewind().map_err(Error::Input)?;
+        Ok(self.file)
     }
 
     /// Every line decoded, from the first; blank ones are passed over.
@@ -106,19 +98,6 @@ impl Lines {
     }
 }
 
-/// What became of the other lines when one is wrong.
-const NOTHING_DONE: &str = " (nothing was written)";
-
-/// The error with the line it is about.
-fn at(place: &str, line: u64, done: &str, source: Error) -> Error {
-    Error::Line {
-        place: place.to_owned(),
-        line,
-        done: done.to_owned(),
-        source: Box::new(source),
-    }
-}
-
 struct Decoded<'a, T> {
     place: &'a str,
     reader: BufReader<&'a mut File>,
@@ -129,16 +108,15 @@ struct Decoded<'a, T> {
 impl<T: DeserializeOwned> Decoded<'_, T> {
     fn next_line(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let mut bytes = Vec::new();
-        let mut bounded = (&mut self.reader).take(LINE_BYTES);
+        let mut bounded = (&mut self.reader).take(LINE_BYTES as u64);
         let read = bounded
             .read_until(b'\n', &mut bytes)
             .map_err(Error::Input)?;
         if read == 0 {
             return Ok(None);
         }
-        if read as u64 == LINE_BYTES && bytes.last() != Some(&b'\n') {
-            let what = format!("is longer than {LINE_BYTES} bytes");
-            return Err(Invalid::new("line", what).into());
+        if read == LINE_BYTES && bytes.last() != Some(&b'\n') {
+            return Err(too_long());
         }
         Ok(Some(bytes))
     }
@@ -149,21 +127,9 @@ impl<T: DeserializeOwned> Decoded<'_, T> {
             let Some(bytes) = self.next_line()? else {
                 return Ok(None);
             };
-            let text = input::utf8("line", bytes)?;
-            // Some editors mark UTF-8 with an invisible character at the very beginning.
-            let text = match self.line {
-                1 => text.trim_start_matches('\u{feff}'),
-                _ => text.as_str(),
-            };
-            if text.trim().is_empty() {
-                continue;
+            if let Some(item) = decode(self.line, bytes)? {
+                return Ok(Some(item));
             }
-            let value = serde_json::from_str(text).map_err(|error| json_error(&error))?;
-            return Ok(Some(Numbered {
-                line: self.line,
-                bytes: text.len(),
-                value,
-            }));
         }
     }
 }
@@ -177,15 +143,7 @@ impl<T: DeserializeOwned> Iterator for Decoded<'_, T> {
     }
 }
 
-/// The message with the column; the parser's own line is always 1 here and would mislead.
-fn json_error(error: &serde_json::Error) -> Error {
-    let text = error.to_string();
-    let suffix = format!(" at line {} column {}", error.line(), error.column());
-    let what = text.strip_suffix(&suffix).unwrap_or(&text);
-    Invalid::new(format!("column {}", error.column()), what).into()
-}
-
-/// The lines of an input in batches: at most [`BATCH`] lines and half of what a commit may weigh.
+/// The lines of an input in batches.
 pub(super) struct Batches<'a, T> {
     lines: Decoded<'a, T>,
     id: fn(&T) -> Option<&Id>,
@@ -197,26 +155,20 @@ impl<T: DeserializeOwned> Iterator for Batches<'_, T> {
     type Item = Result<Vec<Numbered<T>>, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut batch: Vec<Numbered<T>> = Vec::new();
-        let mut seen: HashSet<Id> = HashSet::new();
-        let mut bytes = 0;
+        let mut batch = Batch::default();
         loop {
             let item = match self.held.take().map(Ok).or_else(|| self.lines.next()) {
                 Some(Ok(item)) => item,
                 Some(Err(error)) => return Some(Err(error)),
                 None => break,
             };
-            bytes += item.bytes;
             let id = (self.id)(&item.value).cloned();
-            let full = batch.len() == BATCH || bytes > limits::BATCH_BYTES / 2;
-            let twice = id.is_some_and(|id| !seen.insert(id));
-            if !batch.is_empty() && (full || twice) {
+            if let Err(item) = batch.take(item, id) {
                 self.held = Some(item);
                 break;
             }
-            batch.push(item);
         }
-        (!batch.is_empty()).then_some(Ok(batch))
+        (!batch.items.is_empty()).then_some(Ok(batch.items))
     }
 }
 
@@ -224,34 +176,12 @@ impl<T: DeserializeOwned> Iterator for Batches<'_, T> {
 /// of the lines before. `ids` are those of the batch.
 pub(super) fn blame(place: &str, ids: &[(u64, Option<Id>)], error: Error) -> Error {
     let first = ids.first().map_or(1, |(line, _)| *line);
-    let line = match &error {
-        Error::Engine(mnemon_engine::Error::Store(StoreError::Conflict { id, .. })) => ids
-            .iter()
-            .rev()
-            .find(|(_, theirs)| theirs.as_ref() == Some(id))
-            .map_or(first, |(line, _)| *line),
-        Error::Engine(mnemon_engine::Error::Invalid(invalid)) => ids
-            .iter()
-            .find(|(_, theirs)| theirs.as_ref().is_some_and(|id| is_about(invalid, id)))
-            .map_or(first, |(line, _)| *line),
-        _ => first,
-    };
+    let line = blamed(ids, &error);
     match first {
         1 => at(place, line, NOTHING_DONE, error),
         _ => {
             let done = format!(" (the lines before line {first} were written)");
             at(place, line, &done, error)
         }
-    }
-}
-
-/// Whether the engine says this of the record with this id. An id that holds a secret is not
-/// repeated in the error.
-fn is_about(invalid: &Invalid, id: &Id) -> bool {
-    let is_withheld = || secrets::find_in_identifier(id.as_str()).is_some();
-    match invalid.field.strip_prefix("record") {
-        Some("") => is_withheld(),
-        Some(named) => named.trim_start() == id.as_str(),
-        None => false,
     }
 }

@@ -60,7 +60,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "PATH")]
     project: Option<PathBuf>,
     /// Serve over HTTP at this address; other machines need a key [env: MNEMON_API_KEY, MNEMON_API_KEY_FILE]
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = super::serve::address)]
     http: Option<SocketAddr>,
     /// Additional host name of this server, besides localhost; may be repeated
     #[arg(long, value_name = "NAME", requires = "http")]

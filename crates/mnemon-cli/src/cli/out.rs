@@ -38,6 +38,11 @@ impl Out {
         }
     }
 
+    /// Whether a person reads the output as it is written.
+    pub(super) fn is_terminal(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
     /// A line of text.
     pub(super) fn line(&mut self, line: impl Display) -> Result<(), Error> {
         writeln!(self.stdout, "{line}").map_err(Error::Output)

@@ -3,8 +3,11 @@
 use serde_json::Value;
 
 use super::door::Door;
+use super::shared::Shared;
 use super::text;
-use crate::{Error, api};
+use crate::Error;
+use crate::config::Config;
+use crate::operation::PolicyShow;
 
 /// Show what a flow reads and writes, and where this is set
 #[derive(Debug, clap::Subcommand)]
@@ -23,22 +26,12 @@ use crate::{Error, api};
     writes_per_minute = { experience = 60 }")]
 pub(super) enum Args {
     /// Show every value for a flow; without FLOW, those for a flow without its own policy
-    Show(ShowArgs),
+    Show(Shared<PolicyShow, Config>),
 }
 
-#[derive(Debug, clap::Args)]
-pub(super) struct ShowArgs {
-    /// Name of the flow
-    #[arg(value_name = "FLOW")]
-    flow: Option<String>,
-    /// Name of the agent
-    #[arg(long, value_name = "NAME")]
-    agent: Option<String>,
-}
-
-pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let Args::Show(args) = args;
-    let policy = api::policy::run(&door.config, args.flow, args.agent);
+    let policy = args.call_on(&door.config, door).await?;
     return_json!(door, &policy);
     let rows = policy.values.into_iter().map(|row| {
         let value = match row.value {

@@ -1,33 +1,13 @@
 //! `mnemon read`
 
-use mnemon_core::{Invalid, Scope};
-use mnemon_engine::{Answer, DialogContext, LoggedStep, MemoryQuery, Payload, StatePayload};
-use serde_json::{Map, Value, json};
+use mnemon_engine::{Answer, DialogContext, LoggedStep, Payload, StatePayload};
+use serde_json::{Map, Value};
 
 use super::door::Door;
-use super::filters;
+use super::shared::{Shared, call_with_files};
 use super::text;
 use crate::Error;
-
-/// Whose call it is.
-#[derive(Debug, Clone, clap::Args)]
-pub(super) struct Caller {
-    /// User who makes the call
-    #[arg(long, value_name = "NAME")]
-    pub(super) user: String,
-    /// Session of the user
-    #[arg(long, value_name = "NAME")]
-    pub(super) session: String,
-    /// Agent that makes the call
-    #[arg(long, value_name = "NAME", default_value = "cli")]
-    pub(super) agent: String,
-    /// Flow; its policy applies
-    #[arg(long, value_name = "NAME")]
-    pub(super) flow: Option<String>,
-    /// Node of the flow
-    #[arg(long, value_name = "NAME")]
-    pub(super) node: Option<String>,
-}
+use crate::operation::Read;
 
 /// Load the memory an agent step needs (history, state, facts, skills)
 ///
@@ -40,46 +20,13 @@ pub(super) struct Caller {
     --scope dialog --scope semantic --query \"green tea\" --task-type shop --json")]
 pub(super) struct Args {
     #[command(flatten)]
-    caller: Caller,
-    /// Scope to read; repeat for several [default: all]
-    #[arg(long, value_parser = filters::scope())]
-    scope: Vec<Scope>,
-    /// Query for facts, documents and skills
-    #[arg(long, value_name = "TEXT")]
-    query: Option<String>,
-    /// Type of task, for skills and experience
-    #[arg(long, value_name = "NAME")]
-    task_type: Option<String>,
-    /// Condition on the metadata of documents: {"lang":"vi"}
-    #[arg(long = "filter", value_name = "JSON")]
-    filter: Option<String>,
+    query: Shared<Read>,
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let mut extra = Map::new();
-    if let Some(filter) = &args.filter {
-        let filters: Value = serde_json::from_str(filter)
-            .map_err(|error| Invalid::new("filter", format!("is not JSON: {error}")))?;
-        extra.insert("filters".to_owned(), filters);
-    }
-    let query = MemoryQuery {
-        user_id: args.caller.user,
-        session_id: args.caller.session,
-        agent_id: args.caller.agent,
-        flow_id: args.caller.flow,
-        node_id: args.caller.node,
-        scopes: match args.scope.is_empty() {
-            true => Scope::ALL.to_vec(),
-            false => args.scope,
-        },
-        query: args.query,
-        task_type: args.task_type,
-        extra,
-    };
-    let memory = door.memory_with_files().await?;
-    let items = memory.read(&door.ctx()?, &query).await?;
-    return_json!(door, &json!({ "items": items }));
-    for item in &items {
+    let read = call_with_files::<Read>(args.query.arguments()?, door).await?;
+    return_json!(door, &read);
+    for item in &read.items {
         match &item.answer {
             Answer::LeftOut(why) => {
                 let why = text::one_line(why);

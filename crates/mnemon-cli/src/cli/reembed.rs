@@ -1,8 +1,10 @@
 //! `mnemon reembed`
 
 use super::door::Door;
-use super::{progress, text};
-use crate::{Error, api};
+use super::shared::Shared;
+use super::text;
+use crate::Error;
+use crate::operation::Reembed;
 
 /// Recompute embeddings with the current embedder
 ///
@@ -13,29 +15,15 @@ use crate::{Error, api};
 #[command(after_help = "Examples:\n  \
     mnemon reembed\n  \
     MNEMON_EMBEDDER=openai:nomic-embed-text@http://localhost:11434/v1 mnemon reembed")]
-pub(super) struct Args {}
+pub(super) struct Args {
+    #[command(flatten)]
+    work: Shared<Reembed>,
+}
 
-pub(super) async fn run(_args: Args, door: &mut Door) -> Result<(), Error> {
-    let memory = door.memory()?;
-    let stats = api::stats::run(&memory, &door.ctx()?).await?;
-    let bar = progress::bar(&door.out, stats.records, "records");
-    let (mut embedded, mut reached) = (0, 0);
-    // In slices, so that other processes get their turn in between.
-    loop {
-        let slice = api::reembed::run(&memory, &door.ctx()?, reached, api::reembed::LIMIT).await?;
-        embedded += slice.embedded;
-        bar.inc(slice.embedded);
-        reached = slice.reached;
-        if !slice.more {
-            break;
-        }
-    }
-    bar.finish_and_clear();
-    return_json!(door, &serde_json::json!({ "embedded": embedded }));
-    let embedder = &door.config.embedder.value;
-    let done = format!(
-        "{} embedded with {embedder}",
-        text::count(embedded, "record")
-    );
+pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    let done = args.work.call_long(door, "records").await?;
+    return_json!(door, &done);
+    let count = text::count(done.embedded, "record");
+    let done = format!("{count} embedded with {}", done.embedder);
     door.out.line(text::one_line(&done))
 }

@@ -5,20 +5,29 @@ use std::error::Error as _;
 use std::path::Path;
 use std::time::Duration;
 
+use axum::body::Bytes;
 use mnemon_core::{ErrorKind, Invalid, Notices};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::config::Secret;
-use crate::http::problem::Problem;
-use crate::operation::Arguments;
+use crate::http::events::{self, Progress};
+use crate::http::problem::{COMMAND_HEADER, Problem};
 use crate::operation::routes::{Method, Routed, Target, is_in_path};
+use crate::operation::{Arguments, Watch};
 use crate::{Error, code, wiring};
 
 /// How long the server may take for an answer; it ends a request after as long.
 const TIMEOUT: Duration = Duration::from_secs(300);
+/// The same for a text that takes no work.
+const TEXT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same for an operation that the server says the progress of.
+pub(super) const LONG_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+/// Bytes of an error that are read.
+const PROBLEM_BYTES: usize = 1024 * 1024;
 /// Bytes of an answer that are read.
 const ANSWER_BYTES: usize = 256 * 1024 * 1024;
 /// What stands in a path or a query as it is.
@@ -59,6 +68,7 @@ impl Remote {
         &self,
         arguments: Arguments,
         notices: &Notices,
+        watch: Watch<'_>,
     ) -> Result<O::Answer, Error> {
         let route = O::ROUTE;
         let mut fields = arguments.into_fields();
@@ -77,46 +87,97 @@ impl Remote {
             Method::Delete => reqwest::Method::DELETE,
         };
         let mut request = match route.method.has_body() {
-            true => {
-                let request = self.client.request(method, format!("{}{path}", self.url));
-                request.json(&Value::Object(fields))
-            }
-            false => {
-                let query = query(&fields);
-                self.client
-                    .request(method, format!("{}{path}{query}", self.url))
-            }
+            true => self.request(method, &path).json(&Value::Object(fields)),
+            false => self.request(method, &format!("{path}{}", query(&fields))),
         };
-        if let Some(key) = &self.key {
-            request = request.bearer_auth(key.reveal());
+        if route.is_long {
+            request = watched(request);
         }
-        let mut answer = self.sent(request).await?;
-        if let Some(Value::Array(sent)) = answer
-            .as_object_mut()
-            .and_then(|fields| fields.remove("notices"))
-        {
-            let sent = sent
-                .into_iter()
-                .filter_map(|notice| notice.as_str().map(str::to_owned));
-            notices.extend(sent);
-        }
+        let answer = noted(self.sent(request, watch).await?, notices);
         O::from_json(answer).map_err(|error| self.unreadable(&error.to_string()))
     }
 
-    async fn sent(&self, request: reqwest::RequestBuilder) -> Result<Value, Error> {
-        let failed = |error: reqwest::Error| self.failed(error);
-        let mut response = request.send().await.map_err(failed)?;
-        let status = response.status();
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The text at a path, such as `/metrics`.
+    pub(super) async fn text(&self, path: &str) -> Result<String, Error> {
+        let request = self.request(reqwest::Method::GET, path);
+        let mut response = self.answered(request.timeout(TEXT_TIMEOUT)).await?;
+        let body = self.body(&mut response).await?;
+        String::from_utf8(body).map_err(|error| self.unreadable(&error.to_string()))
+    }
+
+    /// A whole answer.
+    async fn body(&self, response: &mut reqwest::Response) -> Result<Vec<u8>, Error> {
         let mut body = Vec::new();
-        while let Some(part) = response.chunk().await.map_err(failed)? {
+        while let Some(part) = self.part(response).await? {
             if body.len() + part.len() > ANSWER_BYTES {
                 return Err(self.unreadable("it is too large"));
             }
             body.extend_from_slice(&part);
         }
+        Ok(body)
+    }
+
+    /// Sends a request, and reads its answer: the last event, where it is watched.
+    pub(super) async fn sent(
+        &self,
+        request: reqwest::RequestBuilder,
+        watch: Watch<'_>,
+    ) -> Result<Value, Error> {
+        let mut response = self.answered(request).await?;
+        if !is_stream(&response) {
+            return self.read(&self.body(&mut response).await?);
+        }
+        let mut events = Events::default();
+        while let Some(part) = self.part(&mut response).await? {
+            events.push(&part);
+            while let Some((name, data)) = events.next() {
+                match name.as_str() {
+                    "progress" => {
+                        let Progress { done, total } = self.read(&data)?;
+                        watch(done, total);
+                    }
+                    "error" => return Err(error_of(self.read(&data)?)),
+                    "result" => return self.read(&data),
+                    _ => {}
+                }
+            }
+            if events.len() > ANSWER_BYTES {
+                return Err(self.unreadable("it is too large"));
+            }
+        }
+        Err(self.unreadable("it ends before the result"))
+    }
+
+    /// A request to a path of the server, with the key.
+    pub(super) fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
+        let request = self.client.request(method, format!("{}{path}", self.url));
+        match &self.key {
+            Some(key) => request.bearer_auth(key.reveal()),
+            None => request,
+        }
+    }
+
+    /// The beginning of an answer that is not an error.
+    pub(super) async fn answered(
+        &self,
+        request: reqwest::RequestBuilder,
+    ) -> Result<reqwest::Response, Error> {
+        let request = request.header(COMMAND_HEADER, "1");
+        let mut response = request.send().await.map_err(|error| self.failed(error))?;
+        let status = response.status();
         if status.is_success() {
-            return serde_json::from_slice(&body)
-                .map_err(|error| self.unreadable(&error.to_string()));
+            return Ok(response);
+        }
+        let mut body = Vec::new();
+        while let Some(part) = self.part(&mut response).await? {
+            body.extend_from_slice(&part);
+            if body.len() > PROBLEM_BYTES {
+                break;
+            }
         }
         match serde_json::from_slice::<Problem>(&body) {
             Ok(problem) => Err(error_of(problem)),
@@ -124,6 +185,14 @@ impl Remote {
                 Err(self.unreadable(&format!("it has the status {status} and is not of Mnemon")))
             }
         }
+    }
+
+    /// The next part of an answer.
+    pub(super) async fn part(
+        &self,
+        response: &mut reqwest::Response,
+    ) -> Result<Option<Bytes>, Error> {
+        response.chunk().await.map_err(|error| self.failed(error))
     }
 
     fn failed(&self, error: reqwest::Error) -> Error {
@@ -147,7 +216,15 @@ impl Remote {
         }
     }
 
-    fn unreadable(&self, why: &str) -> Error {
+    pub(super) fn read_value<T: DeserializeOwned>(&self, json: Value) -> Result<T, Error> {
+        serde_json::from_value(json).map_err(|error| self.unreadable(&error.to_string()))
+    }
+
+    fn read<T: DeserializeOwned>(&self, json: &[u8]) -> Result<T, Error> {
+        serde_json::from_slice(json).map_err(|error| self.unreadable(&error.to_string()))
+    }
+
+    pub(super) fn unreadable(&self, why: &str) -> Error {
         let what = format!("the answer of {} cannot be read: {why}", self.url);
         Error::Remote {
             kind: ErrorKind::Unavailable,
@@ -168,6 +245,59 @@ fn authorities(path: &Path) -> Result<Vec<u8>, Error> {
             let what = format!("{} holds no certificate in the PEM format", path.display());
             Err(Invalid::new("MNEMON_SERVER_CA", what).into())
         }
+    }
+}
+
+/// The answer without the notices of the server, which become our own.
+pub(super) fn noted(mut answer: Value, notices: &Notices) -> Value {
+    let fields = answer.as_object_mut();
+    if let Some(Value::Array(sent)) = fields.and_then(|fields| fields.remove("notices")) {
+        let sent = sent.into_iter();
+        let sent = sent.filter_map(|notice| notice.as_str().map(str::to_owned));
+        notices.extend(sent);
+    }
+    answer
+}
+
+/// A request whose answer is watched, and may take long.
+pub(super) fn watched(request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
+    request
+        .header(reqwest::header::ACCEPT, events::MEDIA_TYPE)
+        .timeout(LONG_TIMEOUT)
+}
+
+fn is_stream(response: &reqwest::Response) -> bool {
+    let kind = response.headers().get(reqwest::header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(events::MEDIA_TYPE.as_bytes()))
+}
+
+/// Server-sent events that have arrived.
+#[derive(Default)]
+struct Events(Vec<u8>);
+
+impl Events {
+    fn push(&mut self, part: &[u8]) {
+        self.0.extend_from_slice(part);
+    }
+
+    /// Bytes that wait for the rest of their event.
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The name and the data of the next whole event.
+    fn next(&mut self) -> Option<(String, Vec<u8>)> {
+        let end = self.0.windows(2).position(|pair| pair == b"\n\n")?;
+        let event: Vec<u8> = self.0.drain(..end + 2).collect();
+        let (mut name, mut data) = (String::new(), Vec::new());
+        for line in event.split(|byte| *byte == b'\n') {
+            if let Some(text) = line.strip_prefix(b"event: ") {
+                name = String::from_utf8_lossy(text).into_owned();
+            } else if let Some(text) = line.strip_prefix(b"data: ") {
+                data.extend_from_slice(text);
+            }
+        }
+        Some((name, data))
     }
 }
 
@@ -211,7 +341,7 @@ fn path(template: &str, fields: &mut Map<String, Value>) -> String {
     parts.join("/")
 }
 
-fn query(fields: &Map<String, Value>) -> String {
+pub(super) fn query(fields: &Map<String, Value>) -> String {
     let mut pairs = Vec::new();
     for (name, value) in fields {
         match value {

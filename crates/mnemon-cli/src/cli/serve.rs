@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -29,7 +30,7 @@ use crate::{Error, wiring};
     See docs/server.md for keys, limits and monitoring.")]
 pub(super) struct Args {
     /// Address to listen on; other machines need a key [env: MNEMON_API_KEY, MNEMON_API_KEY_FILE]
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8750")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8750", value_parser = address)]
     listen: SocketAddr,
     /// Additional host name of this server, besides localhost; may be repeated
     #[arg(long, value_name = "NAME")]
@@ -51,6 +52,18 @@ pub(super) struct Args {
     upkeep: u64,
 }
 
+/// An address to listen on. `localhost` is this machine, whatever its files of names say.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    let named = text.strip_prefix("localhost:");
+    let address = match named {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    address.parse().map_err(|_| {
+        "write IP:PORT, for example 127.0.0.1:8750, 0.0.0.0:8750 or localhost:8750".to_owned()
+    })
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Log {
     /// A line for people
@@ -62,7 +75,8 @@ enum Log {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
-    let memory = door.memory()?;
+    let meter = Arc::default();
+    let memory = door.metered_memory(&meter)?;
     match args.log {
         Log::None => {}
         Log::Text => out::log_lines(),
@@ -111,6 +125,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     };
     let routes = Routes::All(Background {
         upkeep: every,
+        meter,
         reload,
     });
     let limits = HttpLimits::default();
@@ -143,5 +158,20 @@ fn tls_files(
         (Some(_), None) => missing("--tls-key", "--tls-cert"),
         (None, Some(_)) => missing("--tls-cert", "--tls-key"),
         (None, None) => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn localhost_is_this_machine() {
+        let parsed = |text| address(text).map(|address| address.to_string());
+        assert_eq!(parsed("localhost:8799").as_deref(), Ok("127.0.0.1:8799"));
+        assert_eq!(parsed("[::1]:1").as_deref(), Ok("[::1]:1"));
+        for wrong in ["localhost", "localhost:99999", "example.org:80", ""] {
+            assert!(parsed(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -7,15 +7,16 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches};
 use mnemon_core::Invalid;
 use mnemon_engine::Memory;
-use mnemon_engine::agentfiles::AgentFiles;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::door::Door;
-use super::input;
+use super::{input, progress};
 use crate::Error;
 use crate::operation::routes::{Routed, Target};
-use crate::operation::{self, Access, Arguments, Field, Interface, Operation, Shape, Spelling};
+use crate::operation::{
+    self, Access, Arguments, Field, Interface, Operation, Shape, Spelling, Watch, unwatched,
+};
 
 /// The arguments of an operation as they were given.
 pub(super) struct Shared<O, On = Arc<Memory>> {
@@ -58,6 +59,22 @@ impl<O: Routed> Shared<O> {
         call::<O>(self.arguments()?, door).await
     }
 
+    /// Calls an operation that may take long, and shows how far it is.
+    pub(super) async fn call_long(self, door: &Door, noun: &str) -> Result<O::Answer, Error> {
+        let arguments = self.arguments()?;
+        let bar = progress::bar(&door.out, 0, noun);
+        let watch = |done, total: Option<u64>| {
+            total.into_iter().for_each(|total| bar.set_length(total));
+            bar.set_position(done);
+        };
+        let answer = match remotely::<O, _>(arguments, door, &watch).await {
+            Ok(answer) => answer,
+            Err(arguments) => call_watched::<O, _>(&door.memory()?, arguments, door, &watch).await,
+        };
+        bar.finish_and_clear();
+        answer
+    }
+
     /// The same for each value of the field that may be given several times.
     pub(super) async fn call_each(
         self,
@@ -80,9 +97,9 @@ impl<O: Routed> Shared<O> {
     }
 }
 
-impl<O: Routed<AgentFiles>> Shared<O, AgentFiles> {
+impl<O: Routed<On>, On: Target> Shared<O, On> {
     /// Calls the operation on these files, or those of the server, and prints its answer.
-    pub(super) async fn run_on(self, files: &AgentFiles, door: &mut Door) -> Result<(), Error>
+    pub(super) async fn run_on(self, files: &On, door: &mut Door) -> Result<(), Error>
     where
         O::Answer: Shown,
     {
@@ -92,9 +109,9 @@ impl<O: Routed<AgentFiles>> Shared<O, AgentFiles> {
     }
 
     /// Calls the operation on these files, or those of the server.
-    pub(super) async fn call_on(self, files: &AgentFiles, door: &Door) -> Result<O::Answer, Error> {
+    pub(super) async fn call_on(self, files: &On, door: &Door) -> Result<O::Answer, Error> {
         let arguments = self.arguments()?;
-        match remotely::<O, _>(arguments, door).await {
+        match remotely::<O, _>(arguments, door, &unwatched).await {
             Ok(answer) => answer,
             Err(arguments) => call_on::<O, _>(files, arguments, door).await,
         }
@@ -194,7 +211,7 @@ fn opened(field: &Field, value: Value) -> Result<Value, Error> {
 
 /// Calls an operation for the user of the command line, here or on the server.
 pub(super) async fn call<O: Routed>(arguments: Arguments, door: &Door) -> Result<O::Answer, Error> {
-    match remotely::<O, _>(arguments, door).await {
+    match remotely::<O, _>(arguments, door, &unwatched).await {
         Ok(answer) => answer,
         Err(arguments) => call_on::<O, _>(&door.memory()?, arguments, door).await,
     }
@@ -205,7 +222,7 @@ pub(super) async fn call_with_files<O: Routed>(
     arguments: Arguments,
     door: &Door,
 ) -> Result<O::Answer, Error> {
-    match remotely::<O, _>(arguments, door).await {
+    match remotely::<O, _>(arguments, door, &unwatched).await {
         Ok(answer) => answer,
         Err(arguments) => {
             let memory = door.memory_with_files().await?;
@@ -215,14 +232,16 @@ pub(super) async fn call_with_files<O: Routed>(
 }
 
 /// The answer of the server; the arguments again if none is named.
-async fn remotely<O: Routed<On>, On: Target>(
+pub(super) async fn remotely<O: Routed<On>, On: Target>(
     arguments: Arguments,
     door: &Door,
+    watch: Watch<'_>,
 ) -> Result<Result<O::Answer, Error>, Arguments> {
     let Some(remote) = &door.remote else {
         return Err(arguments);
     };
-    let answer = remote.call::<O, On>(arguments, &door.out.notices).await;
+    let answer = remote.call::<O, On>(arguments, &door.out.notices, watch);
+    let answer = answer.await;
     Ok(answer.map_err(|error| error.spelling(|name| spelling(&O::fields(), name))))
 }
 
@@ -240,6 +259,15 @@ pub(super) async fn call_on<O: Operation<On>, On: Sync>(
     arguments: Arguments,
     door: &Door,
 ) -> Result<O::Answer, Error> {
+    call_watched::<O, On>(memory, arguments, door, &unwatched).await
+}
+
+async fn call_watched<O: Operation<On>, On: Sync>(
+    memory: &On,
+    arguments: Arguments,
+    door: &Door,
+    watch: Watch<'_>,
+) -> Result<O::Answer, Error> {
     let access = Access {
         memory,
         ctx: &door.ctx()?,
@@ -248,6 +276,7 @@ pub(super) async fn call_on<O: Operation<On>, On: Sync>(
         user: None,
         agent: None,
         own_only: false,
+        watch,
     };
     let answer = operation::call::<O, On>(&access, arguments).await;
     answer.map_err(|error| error.spelling(|name| spelling(&O::fields(), name)))

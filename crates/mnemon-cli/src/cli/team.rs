@@ -1,14 +1,13 @@
 //! `mnemon team`
 
-use mnemon_engine::agentfiles::{AgentFiles, HandoffInfo, TeamStatus};
-use serde_json::json;
+use mnemon_engine::agentfiles::{HandoffInfo, TeamStatus};
 
 use super::agent::{OnFiles, Root, note_problems};
 use super::door::Door;
 use super::shared::Shown;
 use super::text;
 use crate::Error;
-use crate::operation::teams::{self, Blocked};
+use crate::operation::teams::{self, Blocked, Teams};
 
 /// Manage teams of agents: shared context and decisions, handoffs, blockers
 ///
@@ -39,7 +38,7 @@ pub(super) struct Args {
 enum What {
     /// List the teams
     #[command(visible_alias = "ls")]
-    List,
+    List(OnFiles<teams::List>),
     /// Create a team and its members, or add missing parts to a team that exists
     ///
     /// A member gets a definition (agent.md) and an empty memory. If an agent of that name exists,
@@ -72,7 +71,7 @@ enum What {
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let agents = args.root.open(door)?;
     match args.what {
-        What::List => list(&agents, door).await,
+        What::List(args) => args.run_on(&agents, door).await,
         What::New(args) => args.run_on(&agents, door).await,
         What::Activate(args) => args.run_on(&agents, door).await,
         What::Context(args) => args.run_on(&agents, door).await,
@@ -87,22 +86,22 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     }
 }
 
-async fn list(agents: &AgentFiles, door: &mut Door) -> Result<(), Error> {
-    door.local()?;
-    let listed = agents.teams().await?;
-    return_json!(door, &json!({ "teams": listed }));
-    if listed.is_empty() {
-        return door
-            .out
-            .line("there are no teams; make one with `mnemon team new NAME --lead MEMBER`");
+impl Shown for Teams {
+    fn show(&self, door: &mut Door) -> Result<(), Error> {
+        if self.teams.is_empty() {
+            return door
+                .out
+                .line("there are no teams; make one with `mnemon team new NAME --lead MEMBER`");
+        }
+        note_problems(self.teams.iter().flat_map(|team| &team.problems), door);
+        let rows = self.teams.iter().map(|team| {
+            let lead = team.lead.clone().unwrap_or_default();
+            let members = team.members.join(" ");
+            vec![team.name.clone(), lead, members, team.folder.clone()]
+        });
+        door.out
+            .table(&["team", "lead", "members", "folder"], rows.collect())
     }
-    note_problems(listed.iter().flat_map(|team| &team.problems), door);
-    let rows = listed.into_iter().map(|team| {
-        let lead = team.lead.unwrap_or_default();
-        vec![team.name, lead, team.members.join(" "), team.folder]
-    });
-    door.out
-        .table(&["team", "lead", "members", "folder"], rows.collect())
 }
 
 impl Shown for HandoffInfo {

@@ -1,7 +1,7 @@
 //! The routes under `/v1`: a request becomes the arguments of an operation, its answer JSON.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -16,11 +16,12 @@ use mnemon_core::{Ctx, Invalid, Tenant};
 use mnemon_engine::Memory;
 use serde_json::{Map, Value, json};
 
+use super::events::{self, Progress};
 use super::gate::is_json;
 use super::problem::Problem;
 use crate::config::Config;
-use crate::operation::routes::{Endpoint, Method, Route, Seat, endpoints};
-use crate::operation::{Arguments, Field, Interface, Shape};
+use crate::operation::routes::{Endpoint, Method, Reach, Route, Seat, endpoints};
+use crate::operation::{self, Arguments, Field, Interface, Shape, Watch};
 use crate::wiring::{AuditEvent, AuditLog};
 use crate::{Error, wiring};
 use mnemon_engine::access::{Amount, Caller, Quotas, Rights};
@@ -61,10 +62,13 @@ impl Api {
         seats.clear();
     }
 
+    pub(super) fn config(&self) -> RwLockReadGuard<'_, Config> {
+        self.config.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The tenant of the configuration, and others that were served lately.
     pub(crate) fn tenants(&self) -> Vec<Tenant> {
-        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
-        let own = config.tenant.value.clone();
+        let own = self.config().tenant.value.clone();
         let seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
         let others = seats.keys().filter(|tenant| **tenant != own).cloned();
         std::iter::once(own.clone()).chain(others).collect()
@@ -108,7 +112,7 @@ impl Api {
         Ok(())
     }
 
-    fn quotas(&self) -> Arc<Quotas> {
+    pub(super) fn quotas(&self) -> Arc<Quotas> {
         let quotas = self.quotas.read();
         quotas.unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -151,6 +155,22 @@ impl Api {
         }
     }
 
+    /// That the key of this caller allows the route.
+    pub(super) fn allow(&self, caller: &Caller, route: &Route) -> Result<(), Error> {
+        if route.reach != Reach::Caller && caller.user.is_some() {
+            let what = "this route concerns the whole tenant, and this key is for one user";
+            return Err(Error::Forbidden(what.to_owned()));
+        }
+        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
+        if route.reach == Reach::Server && caller.tenant != config.tenant.value {
+            let what = "this route concerns all tenants, and this key is for another tenant than \
+                the server";
+            return Err(Error::Forbidden(what.to_owned()));
+        }
+        let allowed = caller.require(route.right);
+        allowed.map_err(|missing| Error::Forbidden(missing.to_string()))
+    }
+
     /// A call that this caller makes now.
     pub(super) fn ctx(&self, seat: &Seat, caller: &Caller) -> Result<Ctx, Error> {
         Ok(Ctx {
@@ -174,7 +194,7 @@ pub(crate) fn router(api: &Arc<Api>) -> Router {
         let endpoint = Arc::new(endpoint);
         let handler = move |request: Request| {
             let (api, endpoint) = (api.clone(), endpoint.clone());
-            async move { answer(&api, &endpoint, request).await }
+            answer(api, endpoint, request)
         };
         router = router.route(path, on(method, handler));
     }
@@ -186,7 +206,14 @@ async fn wrong_method() -> Problem {
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", what)
 }
 
-async fn answer(api: &Api, endpoint: &Endpoint, request: Request) -> Response {
+async fn answer(api: Arc<Api>, endpoint: Arc<Endpoint>, request: Request) -> Response {
+    let name = OperationName(endpoint.name());
+    let mut response = answered(api, endpoint, request).await;
+    response.extensions_mut().insert(name);
+    response
+}
+
+async fn answered(api: Arc<Api>, endpoint: Arc<Endpoint>, request: Request) -> Response {
     let (mut head, body) = request.into_parts();
     // The gate has read and counted the body.
     let body = body.collect().await.map(|body| body.to_bytes());
@@ -194,24 +221,28 @@ async fn answer(api: &Api, endpoint: &Endpoint, request: Request) -> Response {
         let what = "the request ends before its body does";
         return Problem::new(StatusCode::BAD_REQUEST, "incomplete", what).into_response();
     };
-    let has_precondition = head.headers.contains_key(header::IF_MATCH);
-    let mut response = match answered(api, endpoint, &mut head, &body).await {
-        Ok(response) => response,
-        Err(Refused::Problem(problem)) => problem.into_response(),
-        Err(Refused::Error(error)) => {
-            let mut problem = Problem::of(&error);
-            problem.retry = wiring::now().ok().and_then(|now| error.retry_seconds(now));
-            if has_precondition && problem.status == StatusCode::CONFLICT.as_u16() {
-                let status = StatusCode::PRECONDITION_FAILED;
-                problem.status = status.as_u16();
-                problem.title = status.canonical_reason().unwrap_or_default().to_owned();
-            }
-            problem.into_response()
-        }
+    let call = match call_of(&api, &endpoint, &mut head, &body).await {
+        Ok(call) => call,
+        Err(refused) => return refused.problem(&head.headers).into_response(),
     };
-    let name = OperationName(endpoint.name());
-    response.extensions_mut().insert(name);
-    response
+    if endpoint.route.is_long && events::are_wanted(&head.headers) {
+        return events::answer(|progress| {
+            Box::pin(async move {
+                let watch = |done, total| {
+                    // Nobody listens any more when the answer has ended.
+                    let _ = progress.send(Progress { done, total });
+                };
+                let answer = call.run(&api, &endpoint, &watch).await;
+                answer.map_err(|error| problem_of(&error))
+            })
+        });
+    }
+    let answer = call.run(&api, &endpoint, &operation::unwatched).await;
+    let answer = answer.map_err(Refused::Error);
+    match answer.and_then(|answer| versioned(&endpoint, &head.headers, &answer)) {
+        Ok(response) => response,
+        Err(refused) => refused.problem(&head.headers).into_response(),
+    }
 }
 
 /// The operation that an answer is of, for the audit log.
@@ -247,9 +278,25 @@ pub(super) async fn audit_refusals(
 }
 
 /// Why a request has no answer.
-enum Refused {
+pub(super) enum Refused {
     Problem(Box<Problem>),
     Error(Error),
+}
+
+impl Refused {
+    pub(super) fn problem(self, headers: &HeaderMap) -> Problem {
+        let mut problem = match self {
+            Self::Problem(problem) => return *problem,
+            Self::Error(error) => problem_of(&error),
+        };
+        let has_precondition = headers.contains_key(header::IF_MATCH);
+        if has_precondition && problem.status == StatusCode::CONFLICT.as_u16() {
+            let status = StatusCode::PRECONDITION_FAILED;
+            problem.status = status.as_u16();
+            problem.title = status.canonical_reason().unwrap_or_default().to_owned();
+        }
+        problem
+    }
 }
 
 impl<E: Into<Error>> From<E> for Refused {
@@ -258,12 +305,33 @@ impl<E: Into<Error>> From<E> for Refused {
     }
 }
 
-async fn answered(
+/// After so many seconds a tenant whose quota of records or bytes is used up may try again: waiting
+/// helps only where records expire, or somebody deletes some.
+const ROOM_SECONDS: u64 = 60 * 60;
+
+/// An error as it is sent, with the time after which a retry makes sense.
+pub(super) fn problem_of(error: &Error) -> Problem {
+    let mut problem = Problem::of(error);
+    let seconds = wiring::now().ok().and_then(|now| error.retry_seconds(now));
+    let has_no_room = problem.status == StatusCode::TOO_MANY_REQUESTS.as_u16();
+    problem.retry = seconds.or(has_no_room.then_some(ROOM_SECONDS));
+    problem
+}
+
+/// A request that may be carried out.
+struct Call {
+    caller: Caller,
+    seat: Arc<Seat>,
+    ctx: Ctx,
+    arguments: Arguments,
+}
+
+async fn call_of(
     api: &Api,
     endpoint: &Endpoint,
     head: &mut Parts,
     body: &Bytes,
-) -> Result<Response, Refused> {
+) -> Result<Call, Refused> {
     let Some(caller) = head.extensions.remove::<Caller>() else {
         return Err(Error::Internal("a request has no caller".to_owned()).into());
     };
@@ -271,7 +339,7 @@ async fn answered(
     let ctx = api.ctx(&seat, &caller)?;
     // Refused requests count, too: they are in the audit log.
     api.check_request(&ctx)?;
-    allow(&caller, &endpoint.route)?;
+    api.allow(&caller, &endpoint.route)?;
     let mut arguments = arguments(endpoint, head, body).await?;
     bind(&caller, &arguments)?;
     if arguments.flag("purge") == Some(true) {
@@ -283,54 +351,81 @@ async fn answered(
     if let Some(added) = endpoint.added(&arguments, body.len()) {
         api.check_write(&ctx, added).await?;
     }
-    let mut ids = arguments.ids();
-    let answer = (endpoint.run)(&seat, &ctx, &caller, arguments).await;
-    if endpoint.route.right > Rights::Read {
-        let status = match &answer {
-            Ok(answer) => {
-                ids.extend(ids_of(answer));
-                ids.dedup();
-                StatusCode::OK.as_u16()
+    Ok(Call {
+        caller,
+        seat,
+        ctx,
+        arguments,
+    })
+}
+
+impl Call {
+    /// Carries the request out, and writes it to the audit log.
+    async fn run(self, api: &Api, endpoint: &Endpoint, watch: Watch<'_>) -> Result<Value, Error> {
+        let Self {
+            caller,
+            seat,
+            ctx,
+            arguments,
+        } = self;
+        let mut ids = arguments.ids();
+        let answer = (endpoint.run)(&seat, &ctx, &caller, arguments, watch).await;
+        if endpoint.route.right > Rights::Read {
+            let status = match &answer {
+                Ok(answer) => {
+                    ids.extend(ids_of(answer));
+                    ids.dedup();
+                    StatusCode::OK.as_u16()
+                }
+                Err(error) => Problem::of(error).status,
+            };
+            if status != StatusCode::FORBIDDEN.as_u16() {
+                // `audit_refusals` records the others.
+                api.record(&ctx, &caller, endpoint.name(), ids, status)
+                    .await;
             }
-            Err(error) => Problem::of(error).status,
-        };
-        if status != StatusCode::FORBIDDEN.as_u16() {
-            // `audit_refusals` records the others.
-            api.record(&ctx, &caller, endpoint.name(), ids, status)
-                .await;
         }
+        let mut answer = answer?;
+        if let (Some(fields), true) = (answer.as_object_mut(), caller.user.is_some()) {
+            // Records of others may be among them.
+            fields.remove("cascaded");
+            fields.remove("evicted");
+        }
+        note(&ctx, &mut answer);
+        Ok(answer)
     }
-    let mut answer = answer?;
-    if let (Some(fields), true) = (answer.as_object_mut(), caller.user.is_some()) {
-        // Records of others may be among them.
-        fields.remove("cascaded");
-        fields.remove("evicted");
-    }
-    let version = version(&answer);
+}
+
+/// Adds the notices of a call to its answer.
+pub(super) fn note(ctx: &Ctx, answer: &mut Value) {
     let notices = ctx.notices.list();
     if let (Some(fields), false) = (answer.as_object_mut(), notices.is_empty()) {
         fields.insert("notices".to_owned(), json!(notices));
     }
-    let Some(version) = version else {
-        return Ok(json_response(&answer));
+}
+
+/// The answer with the version of the record that it shows, or that the client has this version.
+fn versioned(
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+    answer: &Value,
+) -> Result<Response, Refused> {
+    let Some(version) = version(answer) else {
+        return Ok(json_response(answer));
     };
     let tag = format!("\"{version}\"");
     let is_known = |value: &HeaderValue| {
         let known = value.to_str().unwrap_or_default();
-        known.split(',').any(|known| known.trim() == tag)
+        let mut known = known.split(',').map(str::trim);
+        known.any(|known| known == "*" || strong(known) == tag)
     };
     let etag = HeaderValue::from_str(&tag).map(|tag| [(header::ETAG, tag)]);
     let etag = etag.map_err(|error| Error::Internal(error.to_string()))?;
     let is_read = endpoint.route.method == Method::Get;
-    match is_read
-        && head
-            .headers
-            .get_all(header::IF_NONE_MATCH)
-            .iter()
-            .any(is_known)
-    {
+    let mut known = headers.get_all(header::IF_NONE_MATCH).iter();
+    match is_read && known.any(is_known) {
         true => Ok((StatusCode::NOT_MODIFIED, etag).into_response()),
-        false => Ok((etag, json_response(&answer)).into_response()),
+        false => Ok((etag, json_response(answer)).into_response()),
     }
 }
 
@@ -349,15 +444,6 @@ fn version(answer: &Value) -> Option<u64> {
         None => answer,
     };
     record.get("version")?.as_u64()
-}
-
-fn allow(caller: &Caller, route: &Route) -> Result<(), Error> {
-    if route.is_of_tenant && caller.user.is_some() {
-        let what = "this route concerns the whole tenant, and this key is for one user";
-        return Err(Error::Forbidden(what.to_owned()));
-    }
-    let allowed = caller.require(route.right);
-    allowed.map_err(|missing| Error::Forbidden(missing.to_string()))
 }
 
 /// Ids in an answer: of the records that it wrote, or of the record or the key that it shows.
@@ -451,11 +537,23 @@ async fn arguments(
     for (header, field) in [(&KEY_HEADER, "key"), (&header::IF_MATCH, "if_version")] {
         from_header(endpoint, &head.headers, header, field, &mut sent)?;
     }
+    let is_read = endpoint.route.method == Method::Get;
+    if !is_read && head.headers.contains_key(header::IF_NONE_MATCH) {
+        let what =
+            "is not used by this route: it would not keep the request from changing something";
+        return Err(Invalid::new(header::IF_NONE_MATCH.as_str(), what).into());
+    }
     Ok(Arguments::check_on(
         Interface::Http,
         &endpoint.fields,
         sent,
     )?)
+}
+
+/// The tag without the mark that a proxy adds when it compresses the answer. A version says the same
+/// in every encoding.
+fn strong(tag: &str) -> &str {
+    tag.strip_prefix("W/").unwrap_or(tag)
 }
 
 const KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
@@ -491,10 +589,12 @@ fn from_header(
             ));
         }
         (true, "key") => sent.insert(field.to_owned(), Value::String(value.to_owned())),
+        // Any version will do: the route finds out whether there is one.
+        (true, _) if value.trim() == "*" => return Ok(()),
         (true, _) => {
-            let version = value.trim().trim_matches('"').parse::<u64>();
+            let version = strong(value.trim()).trim_matches('"').parse::<u64>();
             let Ok(version) = version else {
-                return wrong("must be a version in quotes, as an ETag had it");
+                return wrong("must be one version in quotes, as an ETag had it");
             };
             sent.insert(field.to_owned(), version.into())
         }

@@ -13,6 +13,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::api::Api;
 use super::caller::Lock;
+use super::metrics::Metrics;
 use super::stop::hung_up;
 use super::tls::Tls;
 use crate::api::upkeep;
@@ -60,7 +61,7 @@ pub(super) async fn refresh_tokens(lock: Arc<Lock>) {
 
 /// Does a slice of upkeep for the tenant of the configuration, again and again. A failure is logged,
 /// and the next slice tries again.
-pub(super) async fn keep_up(api: Arc<Api>, every: Option<Duration>) {
+pub(super) async fn keep_up(api: Arc<Api>, every: Option<Duration>, metrics: Arc<Metrics>) {
     let Some(every) = every else {
         return;
     };
@@ -77,7 +78,9 @@ pub(super) async fn keep_up(api: Arc<Api>, every: Option<Duration>) {
                 let ctx = wiring::stamp(&seat.config)?;
                 upkeep::run(&seat.memory, &ctx, SLICE, false).await
             };
-            match done.await {
+            let done = done.await;
+            metrics.count_upkeep(done.is_ok());
+            match done {
                 Ok(done) => {
                     tracing::debug!(expired = done.expired, embedded = done.embedded, "upkeep")
                 }

@@ -89,6 +89,12 @@ impl Lock {
         Ok(())
     }
 
+    /// How often a key was known without the store, and how often not.
+    pub(super) fn cache_hits_and_misses(&self) -> (u64, u64) {
+        let keys = self.keys.as_ref();
+        keys.map(Keys::cache_hits_and_misses).unwrap_or_default()
+    }
+
     /// Who sent the request; `None` if it shows nothing that is known. All refusals are alike.
     pub(crate) async fn caller(&self, headers: &HeaderMap, now: Time) -> Option<Caller> {
         let Some(shown) = shown(headers) else {

@@ -21,6 +21,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::api::{Api, from_query};
 use super::caller::Lock;
+use super::metrics::{Metrics, Running};
 use super::problem::Problem;
 use crate::operation::routes::Seat;
 use crate::operation::{self, Access, Arguments, Field, Interface, Operation, Selection};
@@ -31,7 +32,7 @@ const PAGE: usize = 200;
 /// How often writes of other processes, and the key, are looked at.
 const POLL: Duration = Duration::from_secs(1);
 /// How often a line is sent to a listener for whom there is nothing.
-const ALIVE: Duration = Duration::from_secs(15);
+pub(super) const ALIVE: Duration = Duration::from_secs(15);
 
 /// Marks an answer that goes on until one of both ends it.
 #[derive(Clone)]
@@ -46,13 +47,20 @@ pub(super) fn fields() -> Vec<Field> {
     fields
 }
 
-pub(super) fn router(api: &Arc<Api>, lock: &Arc<Lock>, stopped: &watch::Receiver<bool>) -> Router {
+pub(super) fn router(
+    api: &Arc<Api>,
+    lock: &Arc<Lock>,
+    stopped: &watch::Receiver<bool>,
+    metrics: &Arc<Metrics>,
+) -> Router {
     let (api, lock, stopped) = (api.clone(), lock.clone(), stopped.clone());
+    let metrics = metrics.clone();
     let answer = move |Extension(caller): Extension<Caller>, request: Request| {
         let (api, lock, stopped) = (api.clone(), lock.clone(), stopped.clone());
+        let counted = metrics.listener();
         async move {
             let (head, _) = request.into_parts();
-            match listen(api, lock, caller, head, stopped).await {
+            match listen(api, lock, caller, head, stopped, counted).await {
                 Ok(response) => response,
                 Err(error) => Problem::of(&error).into_response(),
             }
@@ -67,6 +75,7 @@ async fn listen(
     caller: Caller,
     head: Parts,
     stopped: watch::Receiver<bool>,
+    counted: Running,
 ) -> Result<Response, Error> {
     let fields = fields();
     let mut sent = from_query(&fields, head.uri.query().unwrap_or_default())?;
@@ -90,6 +99,7 @@ async fn listen(
         user: caller.user.as_deref(),
         agent: caller.agent.as_deref(),
         own_only: caller.user.is_some(),
+        watch: &operation::unwatched,
     };
     let filter = operation::call::<Selection, _>(&access, arguments).await?;
     let feed = seat.memory.records().feed();
@@ -113,6 +123,7 @@ async fn listen(
         after,
         spoke: Instant::now(),
         stopped,
+        _counted: counted,
     };
     let events = stream::unfold(listener, |mut listener| async move {
         let part = listener.next().await?;
@@ -137,6 +148,7 @@ struct Listener {
     /// When something was sent last.
     spoke: Instant,
     stopped: watch::Receiver<bool>,
+    _counted: Running,
 }
 
 impl Listener {

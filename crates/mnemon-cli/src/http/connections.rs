@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -13,6 +14,7 @@ pub(super) struct Connections {
     most: usize,
     most_of_one_address: usize,
     open: Mutex<Open>,
+    refused: AtomicU64,
 }
 
 #[derive(Default)]
@@ -52,6 +54,7 @@ impl Connections {
             most: limits.connections,
             most_of_one_address: limits.address_connections,
             open: Mutex::default(),
+            refused: AtomicU64::new(0),
         }
     }
 
@@ -64,9 +67,11 @@ impl Connections {
         let of_address = open.slots.values().filter(|slot| slot.address == address);
         if of_address.count() >= self.most_of_one_address {
             if !open.evict(Some(address)) {
+                self.refused.fetch_add(1, Ordering::Relaxed);
                 return Err(Crowded::ByAddress);
             }
         } else if open.slots.len() >= self.most && !open.evict(None) {
+            self.refused.fetch_add(1, Ordering::Relaxed);
             return Err(Crowded::ByAll);
         }
         let id = open.change();
@@ -96,9 +101,13 @@ impl Connections {
         while open.evict(None) {}
     }
 
-    #[cfg(test)]
     pub(super) fn count(&self) -> usize {
         self.lock().slots.len()
+    }
+
+    /// Connections that were not let in.
+    pub(super) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {

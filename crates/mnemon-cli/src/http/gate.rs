@@ -22,6 +22,7 @@ use super::caller::Lock;
 use super::changes::Listening;
 use super::connections::Connection;
 use super::hosts::Hosts;
+use super::import;
 use super::limits::HttpLimits;
 use super::origins::{Origins, preflight, readable};
 use super::problem::Problem;
@@ -71,6 +72,14 @@ impl Gate {
             bodies: Arc::new(Semaphore::new(limits.bodies_bytes / UNIT)),
             limits,
         }
+    }
+
+    /// Room for a body or an answer that goes on for long, and the caller's share of it.
+    fn listener(&self, caller: &Caller) -> Result<(OwnedSemaphorePermit, Share), Refusal> {
+        let permit = self.listeners.clone().try_acquire_owned();
+        let permit = permit.map_err(|_| Refusal::TooMany)?;
+        let share = self.listener_shares.take(caller);
+        Ok((permit, share.map_err(Refusal::TooManyListeners)?))
     }
 
     /// The whole body, and the room it takes among all bodies. Bytes count when they arrive, so that
@@ -259,9 +268,8 @@ async fn checked(gate: &Gate, mut request: Request, next: Next) -> Response {
     if let Err(refused) = hosts.and_then(|()| gate.origins.check(request.headers())) {
         return refused.into_response();
     }
-    if matches!(*request.method(), Method::GET | Method::HEAD)
-        && OPEN.contains(&request.uri().path())
-    {
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    if is_read && OPEN.contains(&request.uri().path()) {
         return next.run(request).await;
     }
     let caller = match wiring::now() {
@@ -276,26 +284,35 @@ async fn checked(gate: &Gate, mut request: Request, next: Next) -> Response {
     if gate.requests.available_permits() == 0 {
         return Refusal::TooMany.into_response();
     }
+    let is_streamed =
+        request.method() == Method::POST && request.uri().path() == import::ROUTE.path;
     let most = gate.body_limit(&caller, &request);
     let values = is_json(request.headers()).then(JsonValues::default);
     let (head, body) = request.into_parts();
-    let (body, room) = match gate.read(body, most, values).await {
-        Ok(read) => read,
-        Err(refused) => return refused.into_response(),
+    let (body, room) = match is_streamed {
+        // It is read while it is worked on.
+        true => (body, None),
+        false => match gate.read(body, most, values).await {
+            Ok((body, room)) => (body.into(), room),
+            Err(refused) => return refused.into_response(),
+        },
     };
     // Until here the connection may be closed to make room: a body that never ends keeps nobody out.
     let Ok(permit) = gate.requests.clone().try_acquire_owned() else {
         return Refusal::TooMany.into_response();
     };
     let mut work = Work::begin(connection, (permit, room), &gate.limits);
-    let mut answer = next.run(Request::from_parts(head, body.into())).await;
+    if is_streamed {
+        match gate.listener(&caller) {
+            Ok((permit, share)) => work.listen(permit, share),
+            Err(refused) => return refused.into_response(),
+        }
+    }
+    let mut answer = next.run(Request::from_parts(head, body)).await;
     if answer.extensions_mut().remove::<Listening>().is_some() {
-        let Ok(permit) = gate.listeners.clone().try_acquire_owned() else {
-            return Refusal::TooMany.into_response();
-        };
-        match gate.listener_shares.take(&caller) {
-            Ok(share) => work.listen(permit, share),
-            Err(over) => return Refusal::TooManyListeners(over).into_response(),
+        match gate.listener(&caller) {
+            Ok((permit, share)) => work.listen(permit, share),
+            Err(refused) => return refused.into_response(),
         }
     }
     answer.map(|body| Body::new(Answer { body, _work: work }))

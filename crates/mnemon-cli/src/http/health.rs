@@ -12,11 +12,14 @@ use serde_json::json;
 use super::api::{Api, json_response};
 use super::metrics::Metrics;
 use super::problem::Problem;
+use super::samples::Sources;
+use mnemon_core::Tenant;
 use mnemon_engine::access::Caller;
 use mnemon_engine::access::Rights;
 
-pub(super) fn router(api: &Arc<Api>, metrics: &Arc<Metrics>) -> Router {
-    let (api, metrics) = (api.clone(), metrics.clone());
+pub(super) fn router(sources: Sources, metrics: &Arc<Metrics>) -> Router {
+    let (api, metrics) = (sources.api.clone(), metrics.clone());
+    let sources = Arc::new(sources);
     Router::new()
         .route(
             "/healthz",
@@ -25,7 +28,9 @@ pub(super) fn router(api: &Arc<Api>, metrics: &Arc<Metrics>) -> Router {
         .route("/readyz", get(|| async move { ready(&api).await }))
         .route(
             "/metrics",
-            get(|Extension(caller): Extension<Caller>| async move { shown(&caller, &metrics) }),
+            get(|Extension(caller): Extension<Caller>| async move {
+                shown(&caller, &metrics, &sources).await
+            }),
         )
 }
 
@@ -41,12 +46,26 @@ async fn ready(api: &Api) -> Response {
     }
 }
 
-fn shown(caller: &Caller, metrics: &Metrics) -> Response {
+async fn shown(caller: &Caller, metrics: &Metrics, sources: &Sources) -> Response {
     if caller.rights < Rights::Admin {
         let what = "this key has not the right `admin`";
         return Problem::new(StatusCode::FORBIDDEN, "denied", what).into_response();
     }
+    metrics.samples.take(sources).await;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static(kind))];
-    (kind, metrics.text()).into_response()
+    let mut text = metrics.text();
+    if caller.tenant != sources.api.config().tenant.value {
+        // Only the operator of the server sees the names of all tenants.
+        text = of_tenant(&text, &caller.tenant);
+    }
+    (kind, text).into_response()
+}
+
+/// The metrics without the lines of other tenants.
+fn of_tenant(text: &str, tenant: &Tenant) -> String {
+    let own = format!("tenant=\"{tenant}\"");
+    let lines = text.lines();
+    let kept = lines.filter(|line| !line.contains("tenant=\"") || line.contains(&own));
+    kept.map(|line| format!("{line}\n")).collect()
 }

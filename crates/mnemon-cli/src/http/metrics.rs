@@ -1,5 +1,6 @@
 //! Counters and histograms in the format of Prometheus.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::http::Method;
@@ -8,13 +9,10 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// Upper bounds of the latency buckets, in seconds.
-const BUCKETS: [f64; 14] = [
-    0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
-];
+use super::samples::Samples;
+use crate::wiring::{Latencies, Meter, latencies};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Route {
@@ -29,56 +27,86 @@ struct Outcome {
     status: u32,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Slice {
+    outcome: &'static str,
+}
+
 /// All metrics of a server. Labels are routes, methods and statuses, so that there are few of them.
 pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<Outcome, Counter>,
-    seconds: Family<Route, Histogram, fn() -> Histogram>,
+    seconds: Latencies<Route>,
     running: Gauge,
+    listeners: Gauge,
+    upkeep: Family<Slice, Counter>,
     started: Instant,
     uptime: Gauge,
-}
-
-fn histogram() -> Histogram {
-    Histogram::new(BUCKETS)
+    /// Values that are read when somebody asks for the metrics.
+    pub(super) samples: Samples,
+    /// Where the spans of requests go.
+    #[cfg(feature = "otel")]
+    pub(super) traces: super::traces::Traces,
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Self {
-        let mut registry = Registry::with_prefix("mnemon");
-        let requests = Family::default();
-        let seconds = Family::new_with_constructor(histogram as fn() -> Histogram);
-        let (running, uptime) = (Gauge::default(), Gauge::default());
-        registry.register(
-            "http_requests",
-            "Requests that were answered",
-            requests.clone(),
-        );
-        registry.register(
-            "http_request_seconds",
-            "Time to the beginning of an answer",
-            seconds.clone(),
-        );
-        registry.register(
-            "http_requests_running",
-            "Requests that are worked on",
-            running.clone(),
-        );
+    pub(crate) fn new(meter: Arc<Meter>) -> Self {
+        let mut whole = Registry::default();
+        let (requests, upkeep) = (Family::default(), Family::default());
+        let seconds = latencies();
+        let (running, listeners, uptime) = (Gauge::default(), Gauge::default(), Gauge::default());
+        let samples = Samples::new(meter.clone());
+        samples.register_process(&mut whole);
+        let registry = whole.sub_registry_with_prefix("mnemon");
+        let text = "Requests that were answered";
+        registry.register("http_requests", text, Family::clone(&requests));
+        let text = "Time to the beginning of an answer";
+        registry.register("http_request_seconds", text, Latencies::clone(&seconds));
+        let text = "Requests that are worked on";
+        registry.register("http_requests_running", text, running.clone());
+        let text = "Listeners of the change feed";
+        registry.register("http_listeners", text, listeners.clone());
+        let text = "Slices of upkeep that ended, one for each tenant that was served lately";
+        registry.register("upkeep_slices", text, Family::clone(&upkeep));
         registry.register("uptime_seconds", "Time since the start", uptime.clone());
+        meter.register(registry);
+        samples.register(registry);
         Self {
-            registry,
+            registry: whole,
             requests,
             seconds,
             running,
+            listeners,
+            upkeep,
             started: Instant::now(),
             uptime,
+            samples,
+            #[cfg(feature = "otel")]
+            traces: super::traces::Traces::default(),
         }
+    }
+
+    #[cfg(feature = "otel")]
+    pub(super) fn with_traces(self, traces: super::traces::Traces) -> Self {
+        Self { traces, ..self }
     }
 
     /// Counts a request as running until the answer is dropped.
     pub(super) fn begin(&self) -> Running {
-        self.running.inc();
-        Running(self.running.clone())
+        Running::of(&self.running)
+    }
+
+    /// Counts a listener of the change feed until it is dropped.
+    pub(super) fn listener(&self) -> Running {
+        Running::of(&self.listeners)
+    }
+
+    pub(super) fn count_upkeep(&self, is_done: bool) {
+        let outcome = match is_done {
+            true => "done",
+            false => "failed",
+        };
+        self.upkeep.get_or_create(&Slice { outcome }).inc();
     }
 
     pub(super) fn end(&self, method: &Method, route: &str, status: u16, taken: Duration) {
@@ -105,9 +133,10 @@ impl Metrics {
 }
 
 /// Any word can be sent as a method: those that no route has count as one.
-fn name(method: &Method) -> &'static str {
+pub(super) fn name(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
+        Method::HEAD => "HEAD",
         Method::POST => "POST",
         Method::PATCH => "PATCH",
         Method::DELETE => "DELETE",
@@ -115,7 +144,15 @@ fn name(method: &Method) -> &'static str {
     }
 }
 
+/// Something that is counted as long as it lasts.
 pub(super) struct Running(Gauge);
+
+impl Running {
+    fn of(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {

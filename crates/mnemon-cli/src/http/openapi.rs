@@ -4,9 +4,10 @@
 use serde_json::{Map, Value, json};
 
 use super::problem::MEDIA_TYPE;
+use super::{events, export, import, words};
 use crate::cli;
-use crate::operation::Shape;
 use crate::operation::routes::{Endpoint, endpoints, is_in_path};
+use crate::operation::{Field, Shape};
 
 /// The shapes of the answers, which the JSON of the command line has, too.
 const SHAPES: &str = include_str!("../json.schema.json");
@@ -30,13 +31,16 @@ const ERRORS: &[(&str, &str)] = &[
     ("408", "The request took too long to arrive"),
     (
         "409",
-        "It was changed meanwhile, or the idempotency key belongs to another request",
+        "It was changed meanwhile or exists already, or the idempotency key belongs to another request",
     ),
     ("412", "The version in If-Match is not the current one"),
     ("413", "The request is too large"),
     ("415", "The body is not JSON"),
     ("431", "The path and the headers are too long"),
-    ("429", "Too often; Retry-After says when to come again"),
+    (
+        "429",
+        "Too often, or over a quota; Retry-After says when to come again",
+    ),
     ("500", "The store is damaged, or the server has a bug"),
     ("501", "The store of this server cannot do it"),
     ("503", "The server is busy or stopping; try again"),
@@ -56,13 +60,15 @@ pub fn document() -> Value {
         }
     }
     paths.insert("/v1/changes".to_owned(), json!({"get": changes()}));
+    paths.insert(export::ROUTE.path.to_owned(), json!({"get": exported()}));
+    paths.insert(import::ROUTE.path.to_owned(), json!({"post": imported()}));
     for (path, about) in [
         ("/healthz", "Whether the process runs"),
         ("/readyz", "Whether the store can be used"),
     ] {
         paths.insert(path.to_owned(), json!({"get": health(path, about)}));
     }
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Mnemon",
@@ -82,7 +88,27 @@ pub fn document() -> Value {
                 "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/problem"}}},
             }},
         },
-    })
+    });
+    in_words_of_api(&mut document);
+    document
+}
+
+/// Descriptions are written for the command line.
+fn in_words_of_api(part: &mut Value) {
+    match part {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value {
+                    Value::String(text) if name == "description" || name == "summary" => {
+                        *text = words::of_api(text);
+                    }
+                    value => in_words_of_api(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(in_words_of_api),
+        _ => {}
+    }
 }
 
 fn request_id() -> Value {
@@ -106,12 +132,7 @@ fn health(path: &str, about: &str) -> Value {
 
 /// The change feed, which is a stream.
 fn changes() -> Value {
-    let parameters = super::changes::fields().into_iter().map(|field| {
-        let mut schema = field.schema();
-        bound(&field.shape, &mut schema);
-        json!({"name": field.name, "in": "query", "required": false, "schema": schema})
-    });
-    let mut parameters: Vec<Value> = parameters.collect();
+    let mut parameters = in_query(super::changes::fields());
     parameters.push(
         json!({"name": "Last-Event-ID", "in": "header", "description": "The same as `after`",
         "schema": {"type": "string", "pattern": "^[0-9]{1,15}$"}}),
@@ -126,6 +147,62 @@ fn changes() -> Value {
         "operationId": "changes", "summary": "Listen to changes", "tags": ["changes"],
         "parameters": parameters, "responses": responses, "x-right": "read",
     })
+}
+
+/// Parameters of a route that is not an operation.
+fn in_query(fields: Vec<Field>) -> Vec<Value> {
+    let parameters = fields.into_iter().map(|field| {
+        let mut schema = field.schema();
+        bound(&field.shape, &mut schema);
+        json!({"name": field.name, "in": "query", "required": false, "schema": schema})
+    });
+    parameters.collect()
+}
+
+/// The export, which is a stream.
+fn exported() -> Value {
+    let mut responses = Map::new();
+    responses.insert(
+        "200".to_owned(),
+        json!({
+            "description": "A record on each line",
+            "content": {export::MEDIA_TYPE: {"schema": {"type": "string"}}},
+        }),
+    );
+    errors(&mut responses);
+    json!({
+        "operationId": "export", "summary": "Export records as JSON lines", "tags": ["export"],
+        "parameters": in_query(export::fields()), "responses": responses,
+        "x-right": export::ROUTE.right.as_str(),
+    })
+}
+
+/// The import, whose body is a stream.
+fn imported() -> Value {
+    let mut responses = Map::new();
+    responses.insert(
+        "200".to_owned(),
+        json!({
+            "description": "All lines were imported",
+            "content": {
+                "application/json": {"schema": {"$ref": "#/components/schemas/imported"}},
+                events::MEDIA_TYPE: {"schema": events()},
+            },
+        }),
+    );
+    errors(&mut responses);
+    json!({
+        "operationId": "import", "summary": "Import records that an export wrote",
+        "tags": ["import"], "parameters": in_query(import::fields()),
+        "requestBody": {"required": true, "content": {
+            export::MEDIA_TYPE: {"schema": {"type": "string", "description": "A record on each line"}},
+        }},
+        "responses": responses, "x-right": import::ROUTE.right.as_str(),
+    })
+}
+
+fn events() -> Value {
+    json!({"type": "string", "description": "Events `progress`, and at last `result` or `error`"})
 }
 
 /// The shapes, with references that fit into this document.
@@ -284,6 +361,13 @@ fn summary(endpoint: &Endpoint, commands: &clap::Command) -> String {
 /// Routes whose operation has no command of its own: their path, what they do, and the shape of the
 /// answer.
 const WITHOUT_COMMAND: &[(&str, &str, &str)] = &[
+    ("/v1/records/{id}", "Forget a record", "forgotten"),
+    ("/v1/documents", "Add documents, whose text is sent", ""),
+    (
+        "/v1/documents/known",
+        "Show which documents are there, and from which files",
+        "",
+    ),
     (
         "/v1/long-term/record",
         "Record facts to long-term memory",
@@ -338,9 +422,13 @@ fn responses(endpoint: &Endpoint, shapes: &Value) -> Value {
         "X-Request-Id": request_id(),
         "ETag": {"description": "The version of the record, where the answer shows one", "schema": {"type": "string"}},
     });
+    let mut content = json!({"application/json": {"schema": shape}});
+    if let (true, Some(content)) = (endpoint.route.is_long, content.as_object_mut()) {
+        content.insert(events::MEDIA_TYPE.to_owned(), json!({"schema": events()}));
+    }
     responses.insert(
         "200".to_owned(),
-        json!({"description": "Done", "headers": headers, "content": {"application/json": {"schema": shape}}}),
+        json!({"description": "Done", "headers": headers, "content": content}),
     );
     if !endpoint.route.method.has_body() {
         responses.insert(

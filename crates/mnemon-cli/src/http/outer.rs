@@ -10,7 +10,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use super::metrics::Metrics;
-use super::problem::REQUEST;
+use super::problem::{Asked, COMMAND_HEADER, REQUEST};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Characters of an id that a client chose.
@@ -39,8 +39,14 @@ pub(super) async fn complete(
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map_or("other", MatchedPath::as_str).to_owned();
     let running = metrics.begin();
+    #[cfg(feature = "otel")]
+    let span = metrics.traces.begin(&method, &route, request.headers());
     // Errors name the id in their body, too.
-    let mut response = REQUEST.scope(id.clone(), next.run(request)).await;
+    let asked = Asked {
+        id: id.clone(),
+        by_command: request.headers().contains_key(COMMAND_HEADER),
+    };
+    let mut response = REQUEST.scope(asked, next.run(request)).await;
     drop(running);
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
@@ -53,6 +59,8 @@ pub(super) async fn complete(
     }
     let (status, taken) = (response.status().as_u16(), began.elapsed());
     metrics.end(&method, &route, status, taken);
+    #[cfg(feature = "otel")]
+    span.end(status);
     let ms = taken.as_secs_f64() * 1000.0;
     // Neither the path nor the query is logged: they hold names and ids.
     tracing::info!(%method, %route, status, ms = (ms * 100.0).round() / 100.0, %id, "request");

@@ -7,12 +7,24 @@ use axum::response::{IntoResponse, Response};
 use mnemon_core::{ErrorKind, Invalid, StoreError, secrets};
 use serde::{Deserialize, Serialize};
 
+use super::words;
 use crate::{Error, code};
 
 tokio::task_local! {
-    /// The id of the request that is being answered.
-    pub(super) static REQUEST: String;
+    /// The request that is being answered.
+    pub(super) static REQUEST: Asked;
 }
+
+/// What an error must know of its request.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) id: String,
+    /// The command line of another machine asked: its user knows options, not fields.
+    pub(super) by_command: bool,
+}
+
+/// The header by which the command line says so.
+pub(crate) const COMMAND_HEADER: &str = "mnemon-command";
 
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
 
@@ -117,9 +129,22 @@ fn causes(error: &Error) -> Vec<String> {
     causes
 }
 
+impl Problem {
+    /// As it is sent to this request: with its id, and in the words of its interface.
+    pub(super) fn to(mut self, asked: Option<Asked>) -> Self {
+        if !asked.as_ref().is_some_and(|asked| asked.by_command) {
+            self.detail = words::of_api(&self.detail);
+            self.hint = self.hint.map(|hint| words::of_api(&hint));
+            self.field = self.field.map(|field| words::field(&field));
+        }
+        self.request_id = asked.map(|asked| asked.id);
+        self
+    }
+}
+
 impl IntoResponse for Problem {
     fn into_response(mut self) -> Response {
-        self.request_id = REQUEST.try_with(String::clone).ok();
+        self = self.to(REQUEST.try_with(Asked::clone).ok());
         let status = StatusCode::from_u16(self.status);
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         // Texts always have a JSON form.
@@ -127,11 +152,14 @@ impl IntoResponse for Problem {
         let kind = [(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE))];
         let mut response = (status, kind, body).into_response();
         let headers = response.headers_mut();
-        if matches!(
-            status,
-            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS
-        ) {
-            headers.insert(header::RETRY_AFTER, self.retry.unwrap_or(1).into());
+        // A quota of records does not recover by waiting.
+        let retry = match status {
+            StatusCode::SERVICE_UNAVAILABLE => Some(self.retry.unwrap_or(1)),
+            StatusCode::TOO_MANY_REQUESTS => self.retry,
+            _ => None,
+        };
+        if let Some(seconds) = retry {
+            headers.insert(header::RETRY_AFTER, seconds.into());
         }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -1,11 +1,16 @@
-//! Accepts connections, within the limits, until it is told to stop.
+//! Accepts connections, within the limits, until the server stops.
 
+use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderValue, Request, Response, header};
+use futures::FutureExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -31,56 +36,117 @@ const REFUSALS: usize = 16;
 /// How long a refused client has to read that it is.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Serves until `stop` returns; then no connection is accepted any more, and requests that are
-/// being worked on have some time to end.
+/// How long requests that are on their way are still waited for after the server was asked to stop.
+/// Closing at once would reset connections whose request has been sent but not read.
+const LAST_REQUESTS: Duration = Duration::from_millis(200);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// Each answer ends its connection.
+    Closing,
+    /// No request is read any more.
+    Closed,
+}
+
+/// Serves until `stop` returns. Then requests that are on their way are still answered, no further
+/// connection is accepted, and requests that are being worked on have some time to end.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
+    connections: Arc<Connections>,
     limits: HttpLimits,
     tls: Option<Arc<Tls>>,
     stop: impl Future<Output = ()>,
 ) {
-    let connections = Arc::new(Connections::new(&limits));
-    let refusals = Arc::new(Semaphore::new(REFUSALS));
-    let (stopping, stopped) = watch::channel(false);
-    let mut tasks = JoinSet::new();
-    let mut stop = pin!(stop);
-    loop {
-        let accepted = tokio::select! {
-            // Its handlers must be there before the first client is answered.
-            biased;
-            () = &mut stop => break,
-            Some(_) = tasks.join_next() => continue,
-            accepted = listener.accept() => accepted,
-        };
-        let (stream, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) if is_of_one_connection(&error) => continue,
-            Err(_) => {
-                // Most likely too many files are open: a connection less makes room.
-                connections.evict();
-                sleep(ACCEPT_PAUSE).await;
-                continue;
+    let (set_phase, phase) = watch::channel(Phase::Open);
+    let stop_timeout = limits.stop_timeout;
+    let mut guests = Guests {
+        connections,
+        refusals: Arc::new(Semaphore::new(REFUSALS)),
+        router,
+        limits,
+        tls,
+        phase,
+        tasks: JoinSet::new(),
+    };
+    guests.accept(&listener, stop).await;
+    set_phase.send_replace(Phase::Closing);
+    guests.accept(&listener, sleep(LAST_REQUESTS)).await;
+    // Connections that the system has accepted already would be reset with the listener.
+    while let Some(Ok((stream, peer))) = listener.accept().now_or_never() {
+        guests.admit(stream, peer);
+    }
+    drop(listener);
+    let Guests {
+        connections,
+        mut tasks,
+        ..
+    } = guests;
+    let mut ended = pin!(async { while tasks.join_next().await.is_some() {} });
+    if timeout(LAST_REQUESTS, &mut ended).await.is_err() {
+        set_phase.send_replace(Phase::Closed);
+        connections.evict_all();
+        // Tasks that are left are ended with their set.
+        let _ = timeout(stop_timeout, ended).await;
+    }
+}
+
+/// Those who are connected, and what lets them in.
+struct Guests {
+    connections: Arc<Connections>,
+    refusals: Arc<Semaphore>,
+    router: Router,
+    limits: HttpLimits,
+    tls: Option<Arc<Tls>>,
+    phase: watch::Receiver<Phase>,
+    tasks: JoinSet<()>,
+}
+
+impl Guests {
+    /// Lets clients in until `end` returns.
+    async fn accept(&mut self, listener: &TcpListener, end: impl Future<Output = ()>) {
+        let mut end = pin!(end);
+        loop {
+            let accepted = tokio::select! {
+                // Its handlers must be there before the first client is answered.
+                biased;
+                () = &mut end => return,
+                Some(_) = self.tasks.join_next() => continue,
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, peer)) => self.admit(stream, peer),
+                Err(error) if is_of_one_connection(&error) => {}
+                Err(_) => {
+                    // Most likely too many files are open: a connection less makes room.
+                    self.connections.evict();
+                    sleep(ACCEPT_PAUSE).await;
+                }
             }
-        };
-        let tls = tls.as_ref().map(|tls| tls.acceptor());
-        match connections.open(peer.ip()) {
+        }
+    }
+
+    fn admit(&mut self, stream: TcpStream, peer: SocketAddr) {
+        let tls = self.tls.as_ref().map(|tls| tls.acceptor());
+        match self.connections.open(peer.ip()) {
             Ok(connection) => {
-                let (router, limits, stopped) = (router.clone(), limits.clone(), stopped.clone());
-                tasks.spawn(async move {
+                let (router, limits) = (self.router.clone(), self.limits.clone());
+                let phase = self.phase.clone();
+                self.tasks.spawn(async move {
                     // Answers are written at once; waiting for more to send would only delay them.
                     let _ = stream.set_nodelay(true);
                     match tls {
                         Some(tls) => {
-                            encrypted(stream, tls, connection, router, limits, stopped).await
+                            encrypted(stream, tls, connection, router, limits, phase).await
                         }
-                        None => converse(stream, connection, router, limits, stopped).await,
+                        None => converse(stream, connection, router, limits, phase).await,
                     }
                 });
             }
             Err(crowded) => {
-                if let Ok(permit) = refusals.clone().try_acquire_owned() {
-                    tasks.spawn(async move {
+                if let Ok(permit) = self.refusals.clone().try_acquire_owned() {
+                    self.tasks.spawn(async move {
                         let refusal = async {
                             match tls {
                                 Some(tls) => refuse(tls.accept(stream).await?, crowded).await,
@@ -94,12 +160,6 @@ pub(super) async fn serve(
             }
         }
     }
-    drop(listener);
-    stopping.send_replace(true);
-    connections.evict_all();
-    let ended = async { while tasks.join_next().await.is_some() {} };
-    // Tasks that are left are ended with their set.
-    let _ = timeout(limits.stop_timeout, ended).await;
 }
 
 /// Whether it is one client's fault, so that the next can be accepted at once.
@@ -119,7 +179,7 @@ async fn encrypted(
     connection: Connection,
     router: Router,
     limits: HttpLimits,
-    stopped: watch::Receiver<bool>,
+    phase: watch::Receiver<Phase>,
 ) {
     let stream = tokio::select! {
         shaken = timeout(HANDSHAKE_TIMEOUT.min(limits.head_timeout), tls.accept(stream)) => shaken,
@@ -127,7 +187,7 @@ async fn encrypted(
     };
     // A client that speaks no TLS is nothing to report.
     if let Ok(Ok(stream)) = stream {
-        converse(stream, connection, router, limits, stopped).await;
+        converse(stream, connection, router, limits, phase).await;
     }
 }
 
@@ -137,13 +197,25 @@ async fn converse(
     connection: Connection,
     router: Router,
     limits: HttpLimits,
-    mut stopped: watch::Receiver<bool>,
+    mut phase: watch::Receiver<Phase>,
 ) {
     let connection = Arc::new(connection);
-    let (inner, own) = (TowerToHyperService::new(router), connection.clone());
-    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+    let (inner, own, now) = (
+        TowerToHyperService::new(router),
+        connection.clone(),
+        phase.clone(),
+    );
+    let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(own.clone());
-        inner.call(request)
+        let (answer, now) = (inner.call(request), now.clone());
+        async move {
+            let mut answer: Response<Body> = answer.await?;
+            if *now.borrow() != Phase::Open {
+                let close = HeaderValue::from_static("close");
+                answer.headers_mut().insert(header::CONNECTION, close);
+            }
+            Ok::<_, Infallible>(answer)
+        }
     });
     let mut talk = pin!(
         http1::Builder::new()
@@ -155,10 +227,12 @@ async fn converse(
     let mut is_stopping = false;
     loop {
         tokio::select! {
+            // A request that has arrived is read before the connection is closed.
+            biased;
             // A client that hangs up or sends no HTTP is nothing to report.
             _ = talk.as_mut() => return,
             () = connection.closing() => return,
-            _ = stopped.wait_for(|stopped| *stopped), if !is_stopping => {
+            _ = phase.wait_for(|phase| *phase == Phase::Closed), if !is_stopping => {
                 is_stopping = true;
                 talk.as_mut().graceful_shutdown();
             }

@@ -68,7 +68,8 @@ impl Server {
         };
         let task = tokio::spawn(server::serve(
             listener,
-            gated(router, gate, Arc::new(Metrics::new())),
+            gated(router, gate, Arc::new(Metrics::new(Arc::default()))),
+            Arc::new(Connections::new(&limits)),
             limits,
             None,
             stopped,

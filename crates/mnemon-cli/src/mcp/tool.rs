@@ -142,6 +142,7 @@ impl Call {
             user: user.as_deref(),
             agent: None,
             own_only: served.is_bound(),
+            watch: &operation::unwatched,
         };
         operation::call::<O, _>(&access, arguments).await
     }

@@ -2,13 +2,14 @@
 
 use mnemon_core::limits;
 use mnemon_engine::agentfiles::{
-    Activation, AgentFiles, AgentInfo, ChangedEntry, ContextChange, Ended, Warning, Whose,
+    Activation, AgentFiles, AgentInfo, ChangedEntry, ContextChange, Ended, Indexed, Warning, Whose,
 };
 use serde::{Deserialize, Serialize};
 
 use super::arguments::read;
 use super::files::{Files, operations_on_files};
-use super::{Arguments, Field, Interface, Spelling};
+use super::routes::Seat;
+use super::{Access, Arguments, Field, Interface, Operation, Spelling};
 use crate::Error;
 
 /// The name of an agent, a team or a member, in characters.
@@ -37,6 +38,20 @@ operations_on_files! {
     End: "agent end", "agent_end", end_fields(), end -> Ended;
     Lint: "agent lint", "agent_lint", vec![named(LINTED)], lint -> Warnings;
     Archive: "agent archive", "agent_archive", vec![agent()], archive -> Ended;
+}
+
+/// Brings the index of the files in the store up to date.
+#[derive(Debug)]
+pub(crate) struct Index;
+
+impl Operation<Seat> for Index {
+    const COMMAND: &'static str = "agent index";
+    type Answer = Indexed;
+
+    async fn run(access: &Access<'_, Seat>, _: Arguments) -> Result<Indexed, Error> {
+        let Seat { memory, agents, .. } = access.memory;
+        Ok(agents.index(access.ctx, memory).await?)
+    }
 }
 
 pub(super) fn line(name: &'static str, about: &'static str) -> Field {

@@ -69,6 +69,11 @@ impl Arguments {
         Ok(())
     }
 
+    /// Arguments that a server checks.
+    pub(crate) fn from_fields(fields: Map<String, Value>) -> Self {
+        Self(fields)
+    }
+
     /// All fields under their own names.
     pub(crate) fn into_fields(self) -> Map<String, Value> {
         self.0
@@ -242,7 +247,12 @@ fn object(
         .find(|field| !taken.contains_key(field.name));
     match missing {
         Some(field) => {
-            let what = format!("is missing: {}", field.about);
+            let what = match &field.shape {
+                Shape::Choice(words) | Shape::Choices(words) => {
+                    format!("is missing: {}; one of {}", field.about, words.join(", "))
+                }
+                _ => format!("is missing: {}", field.about),
+            };
             Err(Invalid::new(path(within, &field.spelled(interface)), what))
         }
         None => Ok(taken),

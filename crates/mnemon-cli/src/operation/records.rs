@@ -5,13 +5,14 @@ use mnemon_core::{
     Viewer, limits,
 };
 use mnemon_engine::notes::NearDuplicate;
-use mnemon_engine::{Draft, Edit, Edited, INDEX_ACTOR, MemoryWriteEvent};
+use mnemon_engine::{Draft, Edit, Edited, INDEX_ACTOR, MemoryItem, MemoryQuery, MemoryWriteEvent};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::notes::{metadata, namespace, owner, tags, ttl};
+use super::search::words;
 use super::{
-    Access, Add, Arguments, Field, Get, History, Interface, Operation, Spelling, Stats, Undo,
+    Access, Add, Arguments, Field, Get, History, Interface, Operation, Read, Spelling, Stats, Undo,
     Update, Write, when,
 };
 use crate::{Error, api};
@@ -110,6 +111,58 @@ impl Operation for Write {
             meta,
         };
         Ok(access.memory.write(access.ctx, &event).await?)
+    }
+}
+
+/// What each scope answered.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ReadItems {
+    pub(crate) items: Vec<MemoryItem>,
+}
+
+impl Operation for Read {
+    const COMMAND: &'static str = "read";
+    type Answer = ReadItems;
+
+    fn fields() -> Vec<Field> {
+        let scopes = Scope::ALL.iter().map(|scope| scope.as_str());
+        let text = |name, max, about| Field::text(name, max, about).value("TEXT");
+        let query = "Query for facts, documents and skills";
+        let task_type = "Type of task, for skills and experience";
+        let filter = "Condition on the metadata of documents: {\"lang\":\"vi\"}";
+        let mut fields = caller();
+        fields.extend([
+            Field::some_of("scope", scopes, "Scope to read").default("all"),
+            text("query", limits::QUERY_BYTES, query),
+            text("task_type", limits::TASK_TYPE_CHARS, task_type).value("NAME"),
+            text("filter", limits::CONTENT_BYTES, filter).value("JSON"),
+        ]);
+        fields
+    }
+
+    async fn run(access: &Access<'_>, arguments: Arguments) -> Result<ReadItems, Error> {
+        let agent = arguments.text("agent");
+        let agent = agent.unwrap_or_else(|| access.agent.unwrap_or("cli").to_owned());
+        let scopes = words(&arguments.texts("scope"))?;
+        let scopes = match scopes.as_slice() {
+            [] => Scope::ALL,
+            some => some,
+        };
+        let [user, session] = ["user", "session"].map(|name| arguments.needed(name));
+        let mut query = MemoryQuery {
+            flow_id: arguments.text("flow"),
+            node_id: arguments.text("node"),
+            query: arguments.text("query"),
+            task_type: arguments.text("task_type"),
+            ..MemoryQuery::new(user, session, agent, scopes)
+        };
+        if let Some(filter) = arguments.text("filter") {
+            let filter = serde_json::from_str(&filter)
+                .map_err(|error| Invalid::new("filter", format!("is not JSON: {error}")))?;
+            query.extra.insert("filters".to_owned(), filter);
+        }
+        let items = access.memory.read(access.ctx, &query).await?;
+        Ok(ReadItems { items })
     }
 }
 

@@ -44,8 +44,20 @@ pub(crate) struct Route {
     /// Fields in the path stand in braces.
     pub(crate) path: &'static str,
     pub(crate) right: Rights,
-    /// Whether it concerns the whole tenant, so that a key of one user does not do.
-    pub(crate) is_of_tenant: bool,
+    pub(crate) reach: Reach,
+    /// Whether it may take long, so that it can be watched.
+    pub(crate) is_long: bool,
+}
+
+/// What a route concerns, and so whose keys may ask for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// The records that the caller may see.
+    Caller,
+    /// The whole tenant: a key of one user does not do.
+    Tenant,
+    /// All tenants: only a key of the tenant that the server is configured for does.
+    Server,
 }
 
 /// An operation that another machine can ask for.
@@ -89,6 +101,18 @@ impl Target for AgentFiles {
     }
 }
 
+impl Target for Config {
+    fn of(seat: &Seat) -> &Self {
+        &seat.config
+    }
+}
+
+impl Target for Seat {
+    fn of(seat: &Seat) -> &Self {
+        seat
+    }
+}
+
 type Answering<'a> = Pin<Box<dyn Future<Output = Result<Value, Error>> + Send + 'a>>;
 
 /// A routed operation, without its type.
@@ -96,7 +120,8 @@ pub(crate) struct Endpoint {
     pub(crate) route: Route,
     pub(crate) command: &'static str,
     pub(crate) fields: Vec<Field>,
-    pub(crate) run: for<'a> fn(&'a Seat, &'a Ctx, &'a Caller, Arguments) -> Answering<'a>,
+    pub(crate) run:
+        for<'a> fn(&'a Seat, &'a Ctx, &'a Caller, Arguments, Watch<'a>) -> Answering<'a>,
 }
 
 /// Routes that take records away, or bring earlier ones back.
@@ -107,7 +132,7 @@ const MAKE_ROOM: &[&str] = &[
     "/v1/conversations/{session}/clear",
 ];
 /// Fields whose items become a record each.
-const MANY: &[&str] = &["content", "message", "skills"];
+const MANY: &[&str] = &["content", "documents", "message", "skills"];
 
 /// Whether a part of a path in braces is the field of this name. `id` stands for `ids`, too, as one
 /// position of a path has one name.
@@ -154,8 +179,8 @@ impl Endpoint {
             fields: fields
                 .filter(|field| field.is_on(Interface::Http))
                 .collect(),
-            run: |seat, ctx, caller, arguments| {
-                Box::pin(run::<O, On>(seat, ctx, caller, arguments))
+            run: |seat, ctx, caller, arguments, watch| {
+                Box::pin(run::<O, On>(seat, ctx, caller, arguments, watch))
             },
         }
     }
@@ -166,6 +191,7 @@ async fn run<O: Routed<On>, On: Target>(
     ctx: &Ctx,
     caller: &Caller,
     arguments: Arguments,
+    watch: Watch<'_>,
 ) -> Result<Value, Error> {
     let access = Access {
         memory: On::of(seat),
@@ -175,21 +201,24 @@ async fn run<O: Routed<On>, On: Target>(
         user: caller.user.as_deref(),
         agent: caller.agent.as_deref(),
         own_only: caller.user.is_some(),
+        watch,
     };
     O::json(&call::<O, On>(&access, arguments).await?)
 }
 
 /// Each row: the method and the path, the right that it needs, the operation; behind it the memory
-/// that it works on and the module that knows its JSON, where these are not the usual ones.
+/// that it works on, what it concerns, whether it may take long, and the module that knows its JSON,
+/// where these are not the usual ones.
 macro_rules! routes {
-    ($($method:ident $path:literal $right:ident $operation:ty $(, on $on:ty)? $(, whole $tenant:ident)? $(, json $($json:ident)::+)?;)+) => {
+    ($($method:ident $path:literal $right:ident $operation:ty $(, on $on:ty)? $(, whole $reach:ident)? $(, takes $long:ident)? $(, json $($json:ident)::+)?;)+) => {
         $(
             impl Routed $(<$on>)? for $operation {
                 const ROUTE: Route = Route {
                     method: Method::$method,
                     path: $path,
                     right: Rights::$right,
-                    is_of_tenant: routes!(@whole $($tenant)?) || routes!(@files $($on)?),
+                    reach: routes!(@reach $($reach)? $($on)?),
+                    is_long: routes!(@long $($long)?),
                 };
                 $(
                     fn json(answer: &Self::Answer) -> Result<Value, Error> {
@@ -208,11 +237,12 @@ macro_rules! routes {
             vec![$(Endpoint::of::<$operation, routes!(@on $($on)?)>()),+]
         }
     };
-    // Agents' and teams' files belong to no user.
-    (@files) => { false };
-    (@files $on:ty) => { true };
-    (@whole) => { false };
-    (@whole $tenant:ident) => { true };
+    (@reach) => { Reach::Caller };
+    (@reach server $($on:ty)?) => { Reach::Server };
+    // Agents' and teams' files, and the configuration, belong to no user.
+    (@reach $($tenant:tt)+) => { Reach::Tenant };
+    (@long) => { false };
+    (@long $long:ident) => { true };
     (@on) => { Arc<Memory> };
     (@on $on:ty) => { $on };
 }
@@ -222,6 +252,7 @@ routes! {
     Get "/v1/records" Read List;
     Get "/v1/records/{id}" Read Get;
     Patch "/v1/records/{id}" Write Update;
+    Delete "/v1/records/{id}" Write ForgetOne;
     Post "/v1/search" Read Search;
     Post "/v1/context" Read Context;
     Get "/v1/history" Read History;
@@ -235,6 +266,9 @@ routes! {
     Post "/v1/notes/cleanup" Admin NoteCleanup, whole tenant, json notes::json;
     Get "/v1/notes/{id}" Read NoteGet, json notes::json;
     Delete "/v1/notes/{id}" Write NoteDelete, json notes::json;
+
+    Post "/v1/documents" Write DocumentAdd, takes long;
+    Post "/v1/documents/known" Read DocumentKnown;
 
     Post "/v1/conversations/{session}/messages" Write ChatAppend;
     Get "/v1/conversations/{session}/prepared" Read ChatRead;
@@ -257,10 +291,16 @@ routes! {
     Post "/v1/long-term/record" Write Record;
     Post "/v1/long-term/retrieve" Read Retrieve;
 
+    Post "/v1/read" Read Read;
     Post "/v1/write" Write Write;
     Get "/v1/stats" Read Stats, whole tenant;
     Post "/v1/forget" Write Forget;
     Post "/v1/forget/preview" Read ForgetPreview;
+
+    Get "/v1/policies" Read PolicyShow, on Config;
+    Post "/v1/upkeep" Admin Upkeep, whole tenant, takes long;
+    Post "/v1/reembed" Admin Reembed, whole tenant, takes long;
+    Get "/v1/doctor" Admin Doctor, on Config, whole server, takes long;
 
     Get "/v1/sessions" Read SessionList;
     Get "/v1/sessions/{session}" Read SessionLoad;
@@ -297,14 +337,15 @@ routes! {
     Post "/v1/webhooks/{webhook}/redeliver" Admin WebhookRedeliver, whole tenant;
     Delete "/v1/webhooks/{webhook}" Admin WebhookDelete, whole tenant;
 
-    Post "/v1/learn" Write LearnRun, whole tenant;
+    Post "/v1/learn" Write LearnRun, whole tenant, takes long;
     Get "/v1/learn" Read LearnState, whole tenant;
     Post "/v1/learn/preview" Read LearnDryRun, whole tenant;
-    Post "/v1/learn/improve" Write LearnImprove, whole tenant;
+    Post "/v1/learn/improve" Write LearnImprove, whole tenant, takes long;
 
     Get "/v1/agents" Read agents::List, on AgentFiles;
     Post "/v1/agents" Write agents::New, on AgentFiles;
     Get "/v1/agents/lint" Read agents::Lint, on AgentFiles;
+    Post "/v1/agents/index" Write agents::Index, on Seat;
     Post "/v1/agents/{agent}/activate" Read agents::Activate, on AgentFiles;
     Post "/v1/agents/{agent}/context" Write agents::Context, on AgentFiles;
     Post "/v1/agents/{agent}/decisions" Write agents::Decide, on AgentFiles;
@@ -314,6 +355,7 @@ routes! {
     Post "/v1/agents/{agent}/end" Write agents::End, on AgentFiles;
     Post "/v1/agents/{agent}/archive" Write agents::Archive, on AgentFiles;
 
+    Get "/v1/teams" Read teams::List, on AgentFiles;
     Post "/v1/teams" Write teams::New, on AgentFiles;
     Get "/v1/teams/{team}" Read teams::Status, on AgentFiles;
     Post "/v1/teams/{team}/activate" Read teams::Activate, on AgentFiles;

@@ -9,10 +9,10 @@ use mnemon_engine::{Hit, Query};
 use serde::{Deserialize, Serialize};
 
 use super::notes::{READER, own, owner, see_shared, tags};
-use super::records::ids;
+use super::records::{id, ids};
 use super::{
-    Access, Arguments, Field, Forget, ForgetPreview, Interface, List, Operation, Ownership, Search,
-    Selection, Spelling, when,
+    Access, Arguments, Field, Forget, ForgetOne, ForgetPreview, Interface, List, Operation,
+    Ownership, Search, Selection, Spelling, when,
 };
 use crate::{Error, api, wiring};
 
@@ -157,6 +157,7 @@ async fn request(
         filter: has_filter.then_some(filter),
         purge: arguments.flag("purge").unwrap_or(false),
         key,
+        version: None,
     };
     let what = match (request.ids.is_empty(), &request.filter) {
         (true, None) => {
@@ -170,15 +171,44 @@ async fn request(
     Err(Invalid::new("ids", what).into())
 }
 
+/// The idempotency key of a deletion.
+fn key() -> Field {
+    let about = "Idempotency key: a repeated call with the same key changes nothing";
+    Field::text("key", limits::KEY_CHARS, about)
+}
+
+impl Operation for ForgetOne {
+    type Answer = api::forget::Response;
+
+    fn fields() -> Vec<Field> {
+        let version = "Forget it only if it still has this version";
+        vec![
+            id(),
+            key(),
+            Field::whole("if_version", 1, u64::from(u32::MAX), version),
+        ]
+    }
+
+    async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Self::Answer, Error> {
+        let version = arguments.whole("if_version").map(|version| version as u64);
+        let id = arguments.take_text("id").into_iter();
+        arguments.set("ids", id.collect::<Vec<_>>());
+        let request = api::forget::Request {
+            version,
+            ..request(access, &mut arguments).await?
+        };
+        api::forget::run(access.memory, access.ctx, request).await
+    }
+}
+
 impl Operation for Forget {
     const COMMAND: &'static str = "forget";
     /// One round; there are more if the filter means more records than one commit may take.
     type Answer = api::forget::Response;
 
     fn fields() -> Vec<Field> {
-        let key = "Idempotency key: a repeated call with the same key changes nothing";
         let mut fields = chosen();
-        fields.insert(2, Field::text("key", limits::KEY_CHARS, key));
+        fields.insert(2, key());
         fields
     }
 
@@ -360,7 +390,9 @@ impl Operation for Ownership {
     }
 }
 
-fn words<T: std::str::FromStr<Err = Invalid>>(words: &[String]) -> Result<Vec<T>, Invalid> {
+pub(super) fn words<T: std::str::FromStr<Err = Invalid>>(
+    words: &[String],
+) -> Result<Vec<T>, Invalid> {
     words.iter().map(|word| word.trim().parse()).collect()
 }
 

@@ -236,6 +236,7 @@ impl Operation for LearnRun {
             contended += usize::from(slice.contended);
             left = left.saturating_sub(usize::try_from(slice.steps).unwrap_or(usize::MAX));
             all.add(slice);
+            (access.watch)(all.steps, None);
             if !all.more || left == 0 || contended > TRIES {
                 return Ok(all);
             }

@@ -1,7 +1,7 @@
 //! Operations on teams of agents: shared files, handoffs, blockers.
 
 use mnemon_engine::agentfiles::{
-    Activation, AgentFiles, Blocker, ChangedEntry, HandoffInfo, TeamStatus, Whose,
+    Activation, AgentFiles, Blocker, ChangedEntry, HandoffInfo, TeamInfo, TeamStatus, Whose,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,7 @@ use super::{Arguments, Field, Spelling};
 use crate::Error;
 
 operations_on_files! {
+    List: "team list", "", vec![], list -> Teams;
     New: "team new", "team_new", new_fields(), new -> Created;
     Activate: "team activate", "team_activate", vec![team(), member(), task()], activate -> Activation;
     Context: "team context", "team_context", context_fields(vec![team()]), context -> ShownContext;
@@ -26,6 +27,16 @@ operations_on_files! {
     Complete: "team complete", "team_complete", complete_fields(), complete -> HandoffInfo;
     Block: "team block", "team_block", block_fields(), block -> Blocked;
     Status: "team status", "team_status", vec![team()], status -> TeamStatus;
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Teams {
+    pub(crate) teams: Vec<TeamInfo>,
+}
+
+async fn list(access: &Files<'_>, _: Arguments) -> Result<Teams, Error> {
+    let teams = access.memory.teams().await?;
+    Ok(Teams { teams })
 }
 
 fn team() -> Field {

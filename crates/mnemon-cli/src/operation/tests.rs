@@ -15,6 +15,7 @@ const OF_ONE_COMMAND: &[(&str, &str)] = &[
     ("agent end", "data"),
     ("chat delete", "snapshot"),
     ("chat prepare", "model"),
+    ("doctor", "repair"),
     ("history", "follow"),
     ("session save", "file"),
     ("skill export", "folder"),

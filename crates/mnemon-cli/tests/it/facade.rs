@@ -125,7 +125,7 @@ fn mistakes_are_told_and_nothing_is_written() {
     let (_, error) = sandbox
         .run(&["read", "--session", "s1", "--user", ""])
         .failed();
-    assert!(error.contains("user_id: is empty"), "{error}");
+    assert!(error.contains("--user: is empty"), "{error}");
     assert_eq!(sandbox.state(), before);
 }
 

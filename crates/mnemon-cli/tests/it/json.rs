@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::docs::keep;
 use crate::sandbox::Sandbox;
+use crate::server::Server;
 
 /// Commands that print no JSON.
 const WITHOUT_JSON: &[&str] = &["completions", "demo", "mcp", "serve"];
@@ -263,8 +264,9 @@ fn every_answer_has_its_documented_shape() {
     let (sandbox, schema) = (prepared(), schema());
     let wrong = compared(&sandbox, calls());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // The weights of a model are too large for a test; a redelivery needs a server that failed before.
-    let elsewhere = ["model pull", "webhook redeliver"];
+    // The weights of a model are too large for a test; a redelivery needs a server that failed
+    // before, and `top` a server, which has a test of its own.
+    let elsewhere = ["model pull", "webhook redeliver", "top", "top --ready"];
     let called = calls().chain(calls_of(CALLS_OF_MODEL));
     let called = called.map(|(command, _)| command);
     let called: BTreeSet<&str> = called.chain(elsewhere).collect();
@@ -316,6 +318,20 @@ fn compared<'a>(
         }
     }
     wrong
+}
+
+#[test]
+fn the_view_of_a_server_has_its_documented_shape() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &["--upkeep", "0"]);
+    server.post("/v1/notes", &json!({"content": "Ann prefers tea"}));
+    let url = server.url();
+    let calls = [
+        ("top", vec!["top", "--server", &url]),
+        ("top --ready", vec!["top", "--ready", "--server", &url]),
+    ];
+    let wrong = compared(&sandbox, calls.into_iter());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

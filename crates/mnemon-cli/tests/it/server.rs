@@ -3,9 +3,16 @@
 mod access;
 mod feed;
 mod isolation;
+mod metrics;
 mod remote;
+#[cfg(unix)]
+mod soak;
+mod surface;
 mod tls;
 mod tokens;
+#[cfg(feature = "otel")]
+mod traces;
+mod transfer;
 mod webhooks;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -88,6 +95,20 @@ impl Server {
             server.said += &(line + "\n");
         }
         server
+    }
+
+    /// Ends it and waits until it is gone: by SIGKILL, or by SIGTERM.
+    #[cfg(unix)]
+    pub(crate) fn end(&mut self, is_killed: bool) {
+        if is_killed {
+            self.child.kill().unwrap();
+        } else {
+            let asked = Command::new("kill")
+                .arg(self.child.id().to_string())
+                .status();
+            assert!(asked.unwrap().success());
+        }
+        self.child.wait().unwrap();
     }
 
     pub(crate) fn url(&self) -> String {
@@ -229,6 +250,61 @@ fn records_are_added_found_changed_and_forgotten() {
     );
     assert_eq!(server.post("/v1/undo", &json!({})).status, 200);
     assert_eq!(server.get("/v1/records/a1").status, 200);
+}
+
+#[test]
+fn a_record_is_forgotten_if_it_has_the_version() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let body = json!({"content": "Ann prefers green tea", "id": "a1"});
+    assert_eq!(server.post("/v1/records", &body).status, 200);
+    let delete = |headers: &[(&str, &str)]| server.ask("DELETE", "/v1/records/a1", headers, "");
+    let late = delete(&[("If-Match", "\"2\"")]);
+    assert_eq!(
+        (late.status, late.json()["code"].as_str()),
+        (412, Some("conflict")),
+        "{late:?}"
+    );
+    assert_eq!(server.get("/v1/records/a1").status, 200);
+    let headers = [("If-Match", "\"1\""), ("Idempotency-Key", "k1")];
+    let gone = delete(&headers);
+    assert_eq!(
+        (gone.status, gone.json()["items"][0]["id"].as_str()),
+        (200, Some("a1")),
+        "{gone:?}"
+    );
+    assert_eq!(server.get("/v1/records/a1").status, 404);
+    assert_eq!(delete(&headers).json(), gone.json(), "a retry");
+    assert_eq!(delete(&[]).status, 404);
+    assert_eq!(server.post("/v1/undo", &json!({})).status, 200);
+    assert_eq!(server.get("/v1/records/a1").status, 200);
+}
+
+#[test]
+fn a_long_operation_is_watched() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let events = |path: &str, body: &str| {
+        let headers = [
+            ("Content-Type", "application/json"),
+            ("Accept", "text/event-stream"),
+        ];
+        server.ask("POST", path, &headers, body)
+    };
+    let done = events("/v1/upkeep", "{}");
+    assert_eq!(
+        (done.status, done.header("content-type")),
+        (200, Some("text/event-stream"))
+    );
+    assert!(done.body.contains("event: result\ndata: {"), "{done:?}");
+    assert!(done.body.contains("\"more\":false"), "{done:?}");
+    // What is wrong with the request itself has a status.
+    assert_eq!(events("/v1/upkeep", "{\"limit\":0}").status, 400);
+    let failed = events("/v1/learn/improve", "{}");
+    assert!(failed.body.contains("event: error\ndata: {"), "{failed:?}");
+    assert!(failed.body.contains("\"code\":\"invalid\""), "{failed:?}");
+    let short = events("/v1/search", "{\"query\":\"tea\"}");
+    assert_eq!(short.header("content-type"), Some("application/json"));
 }
 
 #[test]

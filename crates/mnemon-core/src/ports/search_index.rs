@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::model::{Asked, Filter, Grant, Id, Time, Told, Viewer};
+use crate::model::{Asked, Filter, Grant, Id, Tenant, Time, Told, Viewer};
 use crate::ports::embed::ModelId;
 use crate::ports::{Store, StoreError};
 
@@ -40,6 +40,30 @@ pub trait SearchIndex: Send + Sync {
         let _ = (grant, audience, words);
         Ok(Vec::new())
     }
+
+    /// How much memory the index takes, for metrics. It reads no records, and so may be late.
+    fn usage(&self) -> IndexUsage {
+        IndexUsage::default()
+    }
+}
+
+/// The memory that an index takes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct IndexUsage {
+    /// The tenants whose index is in memory.
+    pub tenants: Vec<TenantIndex>,
+    /// Searches that found the index in memory.
+    pub hits: u64,
+    /// Searches that had to load it.
+    pub misses: u64,
+}
+
+/// The index of one tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TenantIndex {
+    pub tenant: Tenant,
+    pub records: usize,
+    pub bytes: usize,
 }
 
 /// A store, and the index that searches it.

@@ -276,7 +276,7 @@ impl Keys {
     /// key that another process revoked is accepted for that long.
     pub async fn resolve(&self, now: Time, shown: &str) -> Result<Caller, Refused> {
         let shown = secret::parse(shown).ok_or(Refused::Malformed)?;
-        let stored = match self.cache.get(shown.prefix, now) {
+        let stored = match self.cache.get_counted(shown.prefix, now) {
             Some(known) => known,
             None => self.read(now, shown.prefix).await?,
         };
@@ -286,6 +286,11 @@ impl Keys {
             Some(refused) => Err(refused),
             None => Ok(stored.key.caller()),
         }
+    }
+
+    /// How often a key was resolved without the store, and how often with it.
+    pub fn cache_hits_and_misses(&self) -> (u64, u64) {
+        self.cache.hits_and_misses()
     }
 
     /// Writes that the key is in use, at most once a minute. Whether it was written.

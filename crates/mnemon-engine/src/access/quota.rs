@@ -67,6 +67,14 @@ impl Quotas {
         self.tenants.get(tenant).copied().unwrap_or(self.default)
     }
 
+    /// Bytes of the tenant as they were measured last, with what was added since; `None` if they
+    /// were not measured, as without a quota.
+    pub fn bytes_of(&self, tenant: &Tenant) -> Option<u64> {
+        let stored = self.stored();
+        let (_, bytes) = stored.get(tenant)?.bytes?;
+        Some(bytes)
+    }
+
     /// Counts a request, or says how long the caller has to wait. A minute's requests may come at
     /// once; after that they are admitted evenly.
     pub fn check_request(&self, tenant: &Tenant, now: Time) -> Result<(), Error> {
@@ -74,7 +82,11 @@ impl Quotas {
             return Ok(());
         };
         let taken = self.requests.take(tenant.clone(), now, most);
-        taken.map_err(|retry| over(tenant, "requests per minute", most, now, retry))
+        taken.map_err(|retry| {
+            let ms = u64::try_from(retry.millis() - now.millis()).unwrap_or(0);
+            let seconds = Some(ms.div_ceil(1000).max(1));
+            over(tenant, "requests per minute", most, seconds)
+        })
     }
 
     /// Checks that this much more can be stored, and counts it. Deletions count from the next
@@ -97,40 +109,28 @@ impl Quotas {
             let bytes = weigh(records, ctx).await?;
             self.keep(ctx, |stored| stored.bytes = Some((ctx.now, bytes)));
         }
-        self.add(&ctx.tenant, ctx.now, added)
+        self.add(&ctx.tenant, added)
     }
 
     /// Counts what is added to the last measurement, or refuses it whole.
-    fn add(&self, tenant: &Tenant, now: Time, added: Amount) -> Result<(), Error> {
+    fn add(&self, tenant: &Tenant, added: Amount) -> Result<(), Error> {
         let quota = self.of(tenant);
         let mut all = self.stored();
         let Some(stored) = all.get_mut(tenant) else {
             return Ok(());
         };
         let parts = [
-            (
-                "records",
-                quota.records,
-                &mut stored.records,
-                added.records,
-                RECORDS_MS,
-            ),
-            (
-                "bytes",
-                quota.bytes,
-                &mut stored.bytes,
-                added.bytes,
-                BYTES_MS,
-            ),
+            ("records", quota.records, &mut stored.records, added.records),
+            ("bytes", quota.bytes, &mut stored.bytes, added.bytes),
         ];
-        for (what, most, measured, added, interval) in &parts {
-            if let (Some(most), Some((at, used))) = (*most, **measured)
+        for (what, most, measured, added) in &parts {
+            if let (Some(most), Some((_, used))) = (*most, **measured)
                 && used.saturating_add(*added) > most
             {
-                return Err(over(tenant, what, most, now, at.plus_millis(*interval)));
+                return Err(over(tenant, what, most, None));
             }
         }
-        for (_, _, measured, added, _) in parts {
+        for (_, _, measured, added) in parts {
             if let Some((_, used)) = measured {
                 *used = used.saturating_add(added);
             }
@@ -187,12 +187,11 @@ async fn weigh(records: &Records, ctx: &Ctx) -> Result<u64, Error> {
     Ok(bytes)
 }
 
-fn over(tenant: &Tenant, what: &'static str, most: u64, now: Time, retry: Time) -> Error {
-    let ms = u64::try_from(retry.millis() - now.millis()).unwrap_or(0);
+fn over(tenant: &Tenant, what: &'static str, most: u64, seconds: Option<u64>) -> Error {
     Error::Quota {
         tenant: tenant.clone(),
         what,
         most,
-        seconds: ms.div_ceil(1000).max(1),
+        seconds,
     }
 }

@@ -124,8 +124,7 @@ impl AgentFiles {
         files.extend(self.empty_memory(ctx, &home.memory));
         let made = self.write_new(files).await?;
         if made.is_empty() {
-            let what = format!("`{name}` is there already; nothing was changed");
-            return Err(Invalid::new("agent", what).into());
+            return Err(Error::AgentExists(name.to_owned()));
         }
         Ok(made)
     }

@@ -8,7 +8,7 @@ use mnemon_core::markdown::{Day, Document};
 use mnemon_core::{
     Ctx, Expect, Filter, Id, Kind, Namespace, Origin, Owner, Record, Scan, Scope, Time, limits,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::AgentFiles;
@@ -21,7 +21,7 @@ use crate::records::undo::as_index;
 use crate::records::{Draft, Error, Records};
 
 /// What was brought up to date.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Indexed {
     /// Files that were read because they had changed.
     pub files: usize,

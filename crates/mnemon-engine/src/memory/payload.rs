@@ -1,7 +1,7 @@
 //! What a scope answers, and how it is made to fit.
 
 use mnemon_core::Scope;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::memory::MemoryPolicy;
@@ -9,8 +9,8 @@ use crate::memory::scopes::{
     DialogContext, FlowState, FoundDocument, FoundRule, FoundSkill, LoggedStep, Task, Trace, Turn,
 };
 
-/// What one scope has to say.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// What one scope has to say. No two scopes have the same fields, so that its JSON says which it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Payload {
     Dialog(DialogContext),
@@ -21,7 +21,7 @@ pub enum Payload {
     Procedural {
         skills: Vec<FoundSkill>,
         /// What failed before under the same circumstances.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rules: Vec<FoundRule>,
     },
     Profile {
@@ -38,7 +38,7 @@ pub enum Payload {
 }
 
 /// Where a flow and its tasks stand.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StatePayload {
     pub state: Map<String, Value>,
     /// 0: there is none yet.

@@ -121,13 +121,13 @@ pub(crate) fn check_caller(
 }
 
 /// What one scope answered.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemoryItem {
     pub scope: Scope,
     #[serde(flatten)]
     pub answer: Answer,
     /// Entries that the policy's caps had no room for.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped: usize,
 }
 
@@ -136,7 +136,7 @@ fn is_zero(count: &usize) -> bool {
 }
 
 /// What a scope has to say, or why it says nothing.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     Payload(Payload),
@@ -147,7 +147,7 @@ pub enum Answer {
 }
 
 /// What went wrong in one scope.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub kind: ErrorKind,
     pub message: String,

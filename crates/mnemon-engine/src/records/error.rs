@@ -23,13 +23,14 @@ pub enum Error {
         per_minute: u64,
         retry: Time,
     },
-    #[error("the quota of tenant `{tenant}` is used up: {most} {what}; try again in {seconds} s")]
+    #[error("the quota of tenant `{tenant}` is used up: {most} {what}{}", wait(*.seconds))]
     Quota {
         tenant: Tenant,
         /// What is limited, in the plural: `records`, `bytes`, `requests per minute`.
         what: &'static str,
         most: u64,
-        seconds: u64,
+        /// When more is allowed; `None` if that needs a deletion or a larger quota.
+        seconds: Option<u64>,
     },
     #[error("tenant `{tenant}` has no key `{prefix}`")]
     NoKey { prefix: String, tenant: Tenant },
@@ -68,6 +69,9 @@ pub enum Error {
     /// No agent, member or team has this name.
     #[error("{0}")]
     NoAgent(String),
+    /// An agent or a team of this name has all its files.
+    #[error("`{0}` exists already; nothing was changed")]
+    AgentExists(String),
     #[error("{path}: {what}")]
     BadFile { path: String, what: String },
     #[error("{path} is being written by too many other processes; nothing was changed, try again")]
@@ -119,6 +123,7 @@ impl Error {
             | Self::NoSnapshot { .. }
             | Self::NoKey { .. } => ErrorKind::NotFound,
             Self::SessionExists(_)
+            | Self::AgentExists(_)
             | Self::ConversationExists(_)
             | Self::SnapshotExists { .. }
             | Self::KeySpent { .. } => ErrorKind::Conflict,
@@ -137,13 +142,20 @@ impl Error {
     /// In how many seconds the call may be repeated, if that is known.
     pub fn retry_seconds(&self, now: Time) -> Option<u64> {
         match self {
-            Self::Quota { seconds, .. } => Some(*seconds),
+            Self::Quota { seconds, .. } => *seconds,
             Self::TooOften { retry, .. } => {
                 let ms = u64::try_from(retry.millis() - now.millis()).unwrap_or(0);
                 Some(ms.div_ceil(1000).max(1))
             }
             _ => None,
         }
+    }
+}
+
+fn wait(seconds: Option<u64>) -> String {
+    match seconds {
+        Some(seconds) => format!("; try again in {seconds} s"),
+        None => String::new(),
     }
 }
 

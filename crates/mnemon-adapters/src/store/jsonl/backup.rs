@@ -116,7 +116,7 @@ pub(crate) fn check_backup(folder: &Path) -> Result<BackupSummary, StoreError> {
     let findings = examine(folder).into_iter();
     let wrong = findings
         .into_iter()
-        .find(|finding| !finding.ok && checks.contains(&finding.check));
+        .find(|finding| !finding.ok && checks.contains(&&*finding.check));
     if let Some(wrong) = wrong {
         let what = format!("{}: {}", wrong.check, wrong.detail);
         return Err(corrupt(place, what));

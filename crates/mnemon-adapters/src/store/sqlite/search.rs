@@ -13,13 +13,15 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use mnemon_core::index::{Cache, Index, TrackedIndex, wrong_vector};
-use mnemon_core::{Answer, Filter, Grant, Order, Probe, Scan, StoreError, Tenant};
+use mnemon_core::{
+    Answer, Filter, Grant, IndexUsage, Order, Probe, Scan, StoreError, Tenant, TenantIndex,
+};
 use tokio::sync::{OwnedMutexGuard, Semaphore};
 
 use super::errors::At;
@@ -52,6 +54,9 @@ pub(super) struct Indexes {
     slots: Mutex<Cache<Tenant, Slot>>,
     searches: Semaphore,
     loads: Semaphore,
+    /// Searches that found their index in memory, and those that loaded it.
+    hits: AtomicU64,
+    misses: AtomicU64,
     /// Threads that save or compact an index at the moment.
     background: Mutex<Vec<JoinHandle<()>>>,
     #[cfg(test)]
@@ -270,6 +275,8 @@ impl Indexes {
             slots: Mutex::default(),
             searches: Semaphore::new(SEARCHES),
             loads: Semaphore::new(LOADS),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
             background: Mutex::default(),
             #[cfg(test)]
             before_load: Mutex::default(),
@@ -278,6 +285,23 @@ impl Indexes {
 
     fn slots(&self) -> MutexGuard<'_, Cache<Tenant, Slot>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn usage(&self) -> IndexUsage {
+        let slots = self.slots();
+        let tenants = slots.entries().map(|(tenant, slot, bytes)| TenantIndex {
+            tenant: tenant.clone(),
+            // An index that is being changed at this moment is not waited for.
+            records: slot.at_hand().map_or(0, |open| {
+                open.as_ref().map_or(0, |open| open.tracked.index().len())
+            }),
+            bytes,
+        });
+        IndexUsage {
+            tenants: tenants.collect(),
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+        }
     }
 
     #[cfg(test)]
@@ -362,6 +386,11 @@ impl Indexes {
         };
         // One that is locked is being changed, so that it is open; nobody waits for it here.
         let is_open = || slot.open.try_read().map_or(true, |open| open.is_some());
+        let found = match is_open() {
+            true => &self.hits,
+            false => &self.misses,
+        };
+        found.fetch_add(1, Ordering::Relaxed);
         if is_open() {
             let answer = self.run(&self.searches, search(None), &work).await?;
             if let Some(answer) = answer {
@@ -447,7 +476,10 @@ impl Indexes {
             return Ok(None);
         }
         let snapshot = TenantSnapshot::look(reader.connection, reader.place, tenant)?;
-        Ok(shows(open, reader.generation, &snapshot).then(|| work(index)))
+        Ok(shows(open, reader.generation, &snapshot).then(|| {
+            self.hits.fetch_add(1, Ordering::Relaxed);
+            work(index)
+        }))
     }
 
     pub(super) async fn find(

@@ -127,7 +127,7 @@ fn doctor_finds_and_mends() {
 
     let findings = crate::kit::examine_jsonl(dir.path());
     let with_repair = findings.iter().filter(|f| f.repair.is_some());
-    let seen: Vec<(&str, &str)> = with_repair.map(|f| (f.check, f.state())).collect();
+    let seen: Vec<(&str, &str)> = with_repair.map(|f| (&*f.check, f.state())).collect();
     let expected = [
         ("integrity", "WRONG"),
         ("tail", "warning"),

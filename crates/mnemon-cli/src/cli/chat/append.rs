@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use mnemon_core::Fate;
 use mnemon_core::window::CompressionEvent;
+use mnemon_core::{Fate, Message};
 use serde_json::{Value, json};
 
 use super::super::door::Door;
@@ -12,7 +12,7 @@ use super::super::shared::{Shared, call, open};
 use super::super::text;
 use super::messages::event_line;
 use crate::Error;
-use crate::api::chat::{Append, Appended, message_of, messages_of};
+use crate::api::chat::{Append, Appended, Chat, message_of, messages_of};
 use crate::operation::{Arguments, ChatAppend, ConversationWindow};
 
 pub(super) async fn append(args: Shared<ChatAppend>, door: &mut Door) -> Result<(), Error> {
@@ -45,30 +45,67 @@ fn say_compressed(events: &[CompressionEvent], door: &mut Door) -> Result<(), Er
     Ok(())
 }
 
+/// Where the messages go.
+enum Talk {
+    Here(Box<Chat>),
+    /// To a server, with these arguments.
+    There(Arguments),
+}
+
+impl Talk {
+    async fn append(
+        &self,
+        messages: Vec<Message>,
+        key: Option<String>,
+        leave_window: bool,
+        door: &Door,
+    ) -> Result<Appended, Error> {
+        let mut given = match self {
+            Self::There(given) => given.clone(),
+            Self::Here(chat) => {
+                let append = Append {
+                    messages,
+                    key: key.as_deref(),
+                    leave_window: true,
+                };
+                return chat.append(append).await;
+            }
+        };
+        let messages = serde_json::to_value(messages).map_err(Error::no_json)?;
+        given.set("message", messages);
+        key.into_iter().for_each(|key| given.set("key", key));
+        given.set("leave_window", leave_window);
+        call::<ChatAppend>(given, door).await
+    }
+}
+
 async fn append_lines(given: Arguments, path: &Path, door: &mut Door) -> Result<(), Error> {
     let ctx = door.ctx()?;
     let mut lines = Lines::open(Some(path))?;
     lines.check(|json: &Value| message_of(&ctx, json.clone()).map(drop))?;
     let (key, leave_window) = (given.text("key"), given.flag("leave_window"));
-    let chat = open::<ConversationWindow>(given, door).await?;
+    let leave_window = leave_window == Some(true);
+    let talk = match door.remote {
+        Some(_) => Talk::There(given),
+        None => Talk::Here(Box::new(open::<ConversationWindow>(given, door).await?)),
+    };
     let place = lines.place.clone();
     let (mut messages, mut known, mut commit) = (0, 0, None);
-    for batch in lines.batches::<Value>(|_| None)? {
+    let mut events = Vec::new();
+    let mut batches = lines.batches::<Value>(|_| None)?.peekable();
+    while let Some(batch) = batches.next() {
         let batch = batch?;
         let numbers: Vec<_> = batch.iter().map(|item| (item.line, None)).collect();
         let first = numbers.first().map_or(1, |(line, _)| *line);
         // The batches of a file are always the same, and so are their keys.
         let key = key.as_deref().map(|key| format!("{key}:{first}"));
         let items = batch.into_iter().map(|item| item.value).collect();
-        let append = Append {
-            messages: messages_of(&ctx, Value::Array(items))?,
-            key: key.as_deref(),
-            leave_window: true,
-        };
-        let done = chat.append(append).await;
-        let receipt = done
-            .map_err(|error| blame(&place, &numbers, error))?
-            .receipt;
+        let said = messages_of(&ctx, Value::Array(items))?;
+        let leave = leave_window || batches.peek().is_some();
+        let done = talk.append(said, key, leave, door).await;
+        let done = done.map_err(|error| blame(&place, &numbers, error))?;
+        let receipt = done.receipt;
+        events.extend(done.events);
         let is_known = |fate: &Fate| matches!(fate, Fate::Duplicate { .. });
         let there = receipt.items.iter().filter(|item| is_known(&item.fate));
         let there = there.count() as u64;
@@ -76,10 +113,9 @@ async fn append_lines(given: Arguments, path: &Path, door: &mut Door) -> Result<
         messages += receipt.items.len() as u64 - there;
         commit = receipt.commit.or(commit);
     }
-    let events = match leave_window == Some(true) || messages == 0 {
-        true => Vec::new(),
-        false => chat.compress_if_due().await?,
-    };
+    if let (Talk::Here(chat), false) = (&talk, leave_window || messages == 0) {
+        events = chat.compress_if_due().await?;
+    }
     let compressed = !events.is_empty();
     return_json!(
         door,

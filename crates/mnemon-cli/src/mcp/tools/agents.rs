@@ -41,6 +41,7 @@ where
         user: None,
         agent: None,
         own_only: false,
+        watch: &operation::unwatched,
     };
     let answer = operation::call::<O, _>(&access, call.arguments.clone()).await?;
     answer.answer(&call)

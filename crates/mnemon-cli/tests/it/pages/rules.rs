@@ -54,6 +54,7 @@ const NO_MODEL: How = How::Exit(2, "no language model is configured");
 const NO_DATA: How = How::NotRun("it needs data that is not in the repository");
 const SERVES: How = How::NotRun("it serves until it is stopped; tests of the server start it");
 const NEEDS_SERVER: How = How::NotRun("it needs a server; tests of the server ask one");
+const OPERATES: How = How::NotRun("it changes the machine");
 const RANDOM: How = How::NotRun("it shows random prefixes");
 const NOTHING_FAILED: How = How::Exit(3, "no delivery was given up");
 const DOWNLOADS: How = How::NotRun("it downloads a model");
@@ -97,6 +98,11 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule("help mnemon serve", "mnemon serve…", SERVES),
     rule("help mnemon serve", "MNEMON_API_KEY_FILE=…", SERVES),
+    rule("docs/server.md", "mnemon top…", NEEDS_SERVER),
+    rule("docs/server.md", "systemctl…", OPERATES),
+    rule("docs/server.md", "install -m…", OPERATES),
+    rule("docs/server.md", "docker…", OPERATES),
+    rule("help mnemon top", "mnemon top…", NEEDS_SERVER),
     rule("docs/server.md", "mnemon key list…", RANDOM),
     rule("docs/server.md", "mnemon audit list…", RANDOM),
     rule("help mnemon audit", "mnemon audit list…", RANDOM),

@@ -1,27 +1,46 @@
 //! `GET /v1/changes`: listeners that are cut and resumed see every change once and in order.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use mnemon_testkit::talks::Dice;
 use serde_json::{Value, json};
 
 use super::{PATIENCE, Server};
 use crate::sandbox::Sandbox;
 
-const WRITERS: usize = 4;
-const WRITES: usize = 40;
-const LISTENERS: usize = 6;
+/// How many write and listen. `MNEMON_FEED_RECORDS` says how many records a soak has.
+struct Size {
+    writers: usize,
+    listeners: usize,
+    records: usize,
+}
 
-/// The numbers and ids of changes after this number, until `count` have come or the listener was cut
-/// after `cut` of them.
-fn listen(address: &str, after: u64, count: usize) -> Vec<(u64, String)> {
+impl Size {
+    fn of_this_run() -> Self {
+        let records = std::env::var("MNEMON_FEED_RECORDS");
+        let (writers, listeners, records) = match records {
+            Ok(records) => (8, 50, records.parse().unwrap()),
+            Err(_) => (4, 6, 160),
+        };
+        Self {
+            writers,
+            listeners,
+            records,
+        }
+    }
+}
+
+/// The numbers and ids of changes after this number, until `count` have come.
+fn listen(address: &str, secret: &str, after: u64, count: usize) -> Vec<(u64, String)> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let text = format!(
-        "GET /v1/changes?after={after} HTTP/1.1\r\nHost: {address}\r\nLast-Event-ID: {after}\r\n\r\n"
+        "GET /v1/changes?after={after} HTTP/1.1\r\nHost: {address}\r\nLast-Event-ID: {after}\r\n\
+         Authorization: Bearer {secret}\r\n\r\n"
     );
     stream.write_all(text.as_bytes()).unwrap();
     let mut seen = Vec::new();
@@ -38,49 +57,65 @@ fn listen(address: &str, after: u64, count: usize) -> Vec<(u64, String)> {
     seen
 }
 
+/// All changes of a tenant, heard on connections that are cut at random.
+fn listen_in_pieces(address: &str, secret: &str, seed: u64, all: usize) -> Vec<(u64, String)> {
+    let mut dice = Dice::new(seed);
+    let mut seen: Vec<(u64, String)> = Vec::new();
+    while seen.len() < all {
+        let after = seen.last().map_or(0, |(seq, _)| *seq);
+        let count = (1 + dice.below(all / 3)).min(all - seen.len());
+        seen.extend(listen(address, secret, after, count));
+    }
+    seen
+}
+
 #[test]
-fn listeners_that_are_cut_see_every_change_once_and_in_order() {
-    let sandbox = Sandbox::new();
+fn listeners_that_are_cut_see_every_change_of_their_tenant_once_and_in_order() {
+    let (sandbox, size) = (Sandbox::new(), Size::of_this_run());
+    let tenants = ["acme", "beta"];
+    let secrets = tenants.map(|tenant| {
+        let args = [
+            "key", "create", tenant, "--rights", "write", "--tenant", tenant, "--json",
+        ];
+        let made = sandbox.run(&args).json();
+        made["secret"].as_str().unwrap().to_owned()
+    });
+    let secret = |number: usize| &secrets[number % tenants.len()];
     let server = Server::start(&sandbox, &[]);
-    let all = WRITERS * WRITES;
+    let (each, all) = (size.records / size.writers, size.records / tenants.len());
     std::thread::scope(|scope| {
-        for writer in 0..WRITERS {
-            let server = &server;
+        for writer in 0..size.writers {
+            let (server, secret) = (&server, secret(writer));
             scope.spawn(move || {
-                for number in 0..WRITES {
-                    let body = json!({"content": format!("{writer} wrote {number}"), "id": format!("w{writer}-{number}")});
-                    assert_eq!(server.post("/v1/records", &body).status, 200);
+                for number in 0..each {
+                    let id = format!("w{writer}-{number}");
+                    let body = json!({"content": format!("{writer} wrote {number}"), "id": id});
+                    let bearer = format!("Bearer {secret}");
+                    let headers = [
+                        ("Authorization", &*bearer),
+                        ("Content-Type", "application/json"),
+                    ];
+                    let answer = server.ask("POST", "/v1/records", &headers, &body.to_string());
+                    assert_eq!(answer.status, 200, "{answer:?}");
                 }
             });
         }
-        let listeners = (0..LISTENERS).map(|listener| {
-            let address = server.address.clone();
-            scope.spawn(move || {
-                let mut seen: Vec<(u64, String)> = Vec::new();
-                // Each listener is cut after another number of changes.
-                while seen.len() < all {
-                    let after = seen.last().map_or(0, |(seq, _)| *seq);
-                    let count = (7 + 13 * listener).min(all - seen.len());
-                    seen.extend(listen(&address, after, count));
-                }
-                seen
+        let listeners: Vec<_> = (0..size.listeners)
+            .map(|number| {
+                let (address, secret) = (&server.address, secret(number));
+                scope.spawn(move || listen_in_pieces(address, secret, number as u64, all))
             })
-        });
-        let seen: Vec<_> = listeners
-            .collect::<Vec<_>>()
-            .into_iter()
-            .map(|one| one.join().unwrap())
             .collect();
-        for seen in &seen {
-            assert!(
-                seen.is_sorted_by(|one, next| one.0 < next.0),
-                "in order, each once"
-            );
-            let mut ids: BTreeMap<&str, usize> = BTreeMap::new();
-            for (_, id) in seen {
-                *ids.entry(id).or_default() += 1;
-            }
-            assert_eq!(ids.len(), all);
+        for (number, listener) in listeners.into_iter().enumerate() {
+            let seen = listener.join().unwrap();
+            let in_order = seen.is_sorted_by(|one, next| one.0 < next.0);
+            assert!(in_order, "in order, each once");
+            let ids: BTreeSet<String> = seen.into_iter().map(|(_, id)| id).collect();
+            let of_tenant = (0..size.writers).filter(|writer| writer % 2 == number % 2);
+            let written: BTreeSet<String> = of_tenant
+                .flat_map(|writer| (0..each).map(move |number| format!("w{writer}-{number}")))
+                .collect();
+            assert_eq!(ids, written);
         }
     });
 }

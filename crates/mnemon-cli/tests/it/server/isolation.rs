@@ -105,6 +105,7 @@ impl Target {
             ("list", session.clone(), Value::Null),
             row("get", Value::Null),
             row("update", json!({"content": "mine"})),
+            row("records_id", Value::Null),
             row(
                 "search",
                 json!({"query": "their secret", "session": self.session, "min_score": 0}),
@@ -158,7 +159,15 @@ impl Target {
                 "write",
                 json!({"user": "ann", "session": self.session, "scope": "profile", "data": {"a": 1}}),
             ),
+            row(
+                "read",
+                json!({"user": "ann", "session": self.session, "query": "their secret"}),
+            ),
             row("stats", Value::Null),
+            ("policy_show", "?flow=theirs".to_owned(), Value::Null),
+            row("upkeep", json!({})),
+            row("reembed", json!({})),
+            row("doctor", Value::Null),
             row("forget", ids.clone()),
             row("forget_preview", json!({"session": self.session})),
             row("session_list", Value::Null),
@@ -204,6 +213,7 @@ impl Target {
                 json!({"agent": format!("new-{}", self.agent), "description": "Mine"}),
             ),
             row("agent_lint", Value::Null),
+            row("agent_index", json!({})),
             row("agent_activate", json!({})),
             row("agent_context", json!({})),
             row(
@@ -218,6 +228,7 @@ impl Target {
             ("agent_remove", "?which=Theirs".to_owned(), Value::Null),
             row("agent_end", json!({})),
             row("agent_archive", json!({})),
+            row("team_list", Value::Null),
             row(
                 "team_new",
                 json!({"team": format!("new-{}", self.team), "lead": "ada"}),
@@ -235,6 +246,16 @@ impl Target {
             row("team_accept", json!({"member": "ada"})),
             row("team_complete", json!({"member": "ada", "result": "r"})),
             row("team_block", json!({"title": "Mine", "by": "ada"})),
+            row(
+                "documents",
+                json!({"documents": [{"uri": "theirs.md", "text": "mine"}]}),
+            ),
+            row(
+                "documents_known",
+                json!({"documents": [{"uri": "theirs.md"}]}),
+            ),
+            row("export", Value::Null),
+            row("import", Value::Null),
             // A stream, which `feeds` tries.
             row("changes", Value::Null),
             row("healthz", Value::Null),

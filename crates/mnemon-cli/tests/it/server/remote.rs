@@ -5,23 +5,7 @@ use crate::json::{calls, meant, prepared};
 use crate::sandbox::{Ran, Sandbox};
 
 /// Commands that only make sense where the store is, or whose routes are not there yet.
-const LOCAL: &[&str] = &[
-    "agent index",
-    "audit list",
-    "audit verify",
-    "backup",
-    "chat append --jsonl",
-    "doctor",
-    "export",
-    "export FILE",
-    "import",
-    "ingest",
-    "read",
-    "reembed",
-    "restore",
-    "team list",
-    "upkeep",
-];
+const LOCAL: &[&str] = &["audit list", "audit verify", "backup", "restore"];
 
 /// Commands that do not use the store.
 const WITHOUT_STORE: &[&str] = &[
@@ -35,13 +19,11 @@ const WITHOUT_STORE: &[&str] = &[
     "llm usage",
     "man",
     "mcp install",
-    "policy show",
     "trust",
 ];
 
-/// Commands whose answers are never the same twice: they show random keys, or the log of this
-/// machine; the tokens of a context depend on random ids, near ties of a query on the moment, and a
-/// doctor shows the free space of the disk.
+/// Commands whose answers are never the same twice: they show random keys, the log of this machine or
+/// the free space; the tokens of a context depend on random ids, and near ties of a query on the moment.
 const UNLIKE: &[&str] = &[
     "audit list",
     "audit verify",

@@ -78,6 +78,12 @@ impl<K: Clone + Eq + Hash, V: Default> Cache<K, V> {
         self.evict(budget);
     }
 
+    /// The values with their sizes, in no order.
+    pub fn entries(&self) -> impl Iterator<Item = (&K, &Arc<V>, usize)> {
+        let entries = self.entries.iter();
+        entries.map(|(key, entry)| (key, &entry.value, entry.bytes))
+    }
+
     /// What the values take together.
     pub fn bytes(&self) -> usize {
         self.bytes

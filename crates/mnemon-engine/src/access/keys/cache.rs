@@ -1,6 +1,7 @@
 //! Keys that were read from the store within the last second.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mnemon_core::{Time, limits};
@@ -15,7 +16,11 @@ const FRESH_MS: i64 = 1000;
 type Entries = HashMap<String, (Time, Option<Arc<StoredKey>>)>;
 
 #[derive(Debug, Default)]
-pub(super) struct Cache(Mutex<Entries>);
+pub(super) struct Cache {
+    entries: Mutex<Entries>,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
 
 impl Cache {
     /// The key, or that there is none; `None` if the store must be asked.
@@ -23,6 +28,23 @@ impl Cache {
         let entries = self.entries();
         let (read, stored) = entries.get(prefix)?;
         is_fresh(*read, now).then(|| stored.clone())
+    }
+
+    /// The same, and counts whether it was here.
+    pub(super) fn get_counted(&self, prefix: &str, now: Time) -> Option<Option<Arc<StoredKey>>> {
+        let found = self.get(prefix, now);
+        let count = match found {
+            Some(_) => &self.hits,
+            None => &self.misses,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        found
+    }
+
+    /// How often a key was here, and how often the store had to be asked.
+    pub(super) fn hits_and_misses(&self) -> (u64, u64) {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (count(&self.hits), count(&self.misses))
     }
 
     pub(super) fn put(&self, prefix: &str, now: Time, stored: Option<Arc<StoredKey>>) {
@@ -38,7 +60,7 @@ impl Cache {
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

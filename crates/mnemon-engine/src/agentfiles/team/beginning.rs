@@ -48,8 +48,7 @@ impl AgentFiles {
         }
         let made = self.write_new(files).await?;
         if made.is_empty() {
-            let what = format!("`{}` is there already; nothing was changed", new.team);
-            return Err(Invalid::new("team", what).into());
+            return Err(Error::AgentExists(new.team.clone()));
         }
         Ok(made)
     }

@@ -25,7 +25,7 @@ pub struct Dialog<'a> {
 }
 
 /// What a model needs to know of a conversation.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DialogContext {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<SessionSummary>,
@@ -38,7 +38,7 @@ pub struct DialogContext {
 }
 
 /// What came before, in short.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionSummary {
     pub id: Id,
     pub text: String,
@@ -47,7 +47,7 @@ pub struct SessionSummary {
 }
 
 /// Something that was said and should not get lost.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SalientFact {
     pub id: Id,
     #[serde(rename = "content")]
@@ -57,14 +57,14 @@ pub struct SalientFact {
 
 /// A user message and everything up to the next one. What comes before the first user message is
 /// a turn of its own.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
     /// Oldest first.
     pub messages: Vec<Said>,
 }
 
 /// A message as it was said.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Said {
     pub id: Id,
     #[serde(rename = "created")]
@@ -76,7 +76,7 @@ pub struct Said {
     /// Its text.
     pub content: String,
     /// All of its parts, if it has others than text.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<Block>,
 }
 

@@ -45,7 +45,7 @@ pub struct Knowledge {
 }
 
 /// Something known that answers a query.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundDocument {
     pub id: Id,
     pub score: f64,
@@ -56,13 +56,17 @@ pub struct FoundDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Text from a file is marked: it was written by whoever may write that file.
-    #[serde(skip_serializing_if = "is_not_from_file")]
+    #[serde(default = "not_from_file", skip_serializing_if = "is_not_from_file")]
     pub origin: Origin,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     pub created: Time,
-    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
+}
+
+fn not_from_file() -> Origin {
+    Origin::User
 }
 
 fn is_not_from_file(origin: &Origin) -> bool {

@@ -190,7 +190,7 @@ fn a_team_is_made_with_its_members_and_can_grow() {
     let told = wait(desk.agents.activate("core/coder", None)).unwrap();
     assert!(told.prompt.contains("# Mine") && told.prompt.contains("Writes code"));
     let error = wait(desk.agents.begin_team(&ctx(), &new)).unwrap_err();
-    assert!(error.to_string().contains("is there already"), "{error}");
+    assert!(error.to_string().contains("exists already"), "{error}");
     new.members.push("grace".to_owned());
     assert_eq!(wait(desk.agents.begin_team(&ctx(), &new)).unwrap().len(), 4);
     wait(desk.agents.begin(&ctx(), "core/margaret", "Tests")).unwrap();

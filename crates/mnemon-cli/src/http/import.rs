@@ -1,0 +1,351 @@
+//! Records that were exported elsewhere, as JSON lines that are written while they arrive.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Extension, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use http_body_util::BodyExt;
+use mnemon_core::{Ctx, Record};
+use mnemon_engine::OnConflict;
+use mnemon_engine::access::{Amount, Caller, Rights};
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::api::{Api, Refused, from_query, json_response, note, problem_of};
+use super::events::{self, Progress};
+use super::export::MEDIA_TYPE;
+use super::problem::Problem;
+use crate::Error;
+use crate::api::import::Response as Imported;
+use crate::api::lines::{self, Batch};
+use crate::operation::routes::{Method, Reach, Route, Seat};
+use crate::operation::{Arguments, Field, Interface, Watch, unwatched};
+
+pub(crate) const ROUTE: Route = Route {
+    method: Method::Post,
+    path: "/v1/import",
+    right: Rights::Write,
+    reach: Reach::Tenant,
+    is_long: true,
+};
+
+/// A whole import, in bytes.
+const BYTES: u64 = 16 * 1024 * 1024 * 1024;
+/// Imports at the same time. Each holds a batch and a line in memory.
+const IMPORTS: usize = 4;
+/// How long the rest of an import that failed is read, so that its sender reads the answer.
+const REST: Duration = Duration::from_secs(5);
+/// What an error calls the lines.
+const PLACE: &str = "body";
+
+pub(crate) const CONFLICTS: [(&str, OnConflict); 3] = [
+    ("fail", OnConflict::Fail),
+    ("skip", OnConflict::Skip),
+    ("replace", OnConflict::Replace),
+];
+
+pub(super) fn fields() -> Vec<Field> {
+    let about = "Action if a different record has the same id";
+    let words = CONFLICTS.iter().map(|(word, _)| *word);
+    vec![Field::one_of("on_conflict", words, about).default("fail")]
+}
+
+/// `patience` is how long a line may take to arrive.
+pub(super) fn router(api: &Arc<Api>, patience: Duration) -> Router {
+    let (api, slots) = (api.clone(), Arc::new(Semaphore::new(IMPORTS)));
+    let answer = move |Extension(caller): Extension<Caller>, request: Request| {
+        let (api, slots) = (api.clone(), slots.clone());
+        answer(api, slots, caller, request, patience)
+    };
+    Router::new().route(ROUTE.path, post(answer))
+}
+
+async fn answer(
+    api: Arc<Api>,
+    slots: Arc<Semaphore>,
+    caller: Caller,
+    request: Request,
+    patience: Duration,
+) -> Response {
+    let (head, body) = request.into_parts();
+    let lines = Lines {
+        body,
+        arrived: Vec::new(),
+        searched: 0,
+        bytes: 0,
+        line: 0,
+        ended: false,
+        patience,
+    };
+    let mut import = match begin(api, slots, caller, &head, lines).await {
+        Ok(import) => import,
+        Err(refused) => return refused.problem(&HeaderMap::new()).into_response(),
+    };
+    if events::are_wanted(&head.headers) {
+        return events::answer(|progress| {
+            Box::pin(async move {
+                let watch = |done, total| {
+                    let _ = progress.send(Progress { done, total });
+                };
+                import.run(&watch).await
+            })
+        });
+    }
+    match import.run(&unwatched).await {
+        Ok(answer) => json_response(&answer),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn begin(
+    api: Arc<Api>,
+    slots: Arc<Semaphore>,
+    caller: Caller,
+    head: &Parts,
+    lines: Lines,
+) -> Result<Import, Refused> {
+    api.allow(&caller, &ROUTE)?;
+    let kind = head.headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case(MEDIA_TYPE) {
+        let what = format!("send a record on each line as Content-Type: {MEDIA_TYPE}");
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        return Err(refused(status, "unsupported-media-type", what));
+    }
+    let fields = fields();
+    let sent = from_query(&fields, head.uri.query().unwrap_or_default())?;
+    let arguments = Arguments::check_on(Interface::Http, &fields, sent)?;
+    let word = arguments.text("on_conflict");
+    let mut known = CONFLICTS.iter();
+    let known = known.find(|(known, _)| Some(*known) == word.as_deref());
+    let seat = api.seat(&caller.tenant)?;
+    let ctx = api.ctx(&seat, &caller)?;
+    api.check_request(&ctx)?;
+    let Ok(slot) = slots.try_acquire_owned() else {
+        let what = "too many imports are being worked on; try again later";
+        return Err(refused(StatusCode::SERVICE_UNAVAILABLE, "busy", what));
+    };
+    Ok(Import {
+        api,
+        caller,
+        seat,
+        ctx,
+        on_conflict: known.map_or(OnConflict::Fail, |(_, meant)| *meant),
+        lines,
+        done: Imported::default(),
+        _slot: slot,
+    })
+}
+
+fn refused(status: StatusCode, code: &str, what: impl Into<String>) -> Refused {
+    Refused::Problem(Box::new(Problem::new(status, code, what)))
+}
+
+/// An import that is being carried out.
+struct Import {
+    api: Arc<Api>,
+    caller: Caller,
+    seat: Arc<Seat>,
+    ctx: Ctx,
+    on_conflict: OnConflict,
+    lines: Lines,
+    done: Imported,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Import {
+    async fn run(&mut self, watch: Watch<'_>) -> Result<Value, Problem> {
+        let failed = match self.all(watch).await {
+            Ok(()) => None,
+            Err(refused) => Some(refused.problem(&HeaderMap::new())),
+        };
+        if let Some(problem) = failed {
+            self.record(Vec::new(), problem.status).await;
+            let _ = timeout(REST, self.lines.pass_over()).await;
+            return Err(problem);
+        }
+        let answer = serde_json::to_value(&self.done).map_err(Error::no_json);
+        let mut answer = answer.map_err(|error| problem_of(&error))?;
+        note(&self.ctx, &mut answer);
+        Ok(answer)
+    }
+
+    async fn all(&mut self, watch: Watch<'_>) -> Result<(), Refused> {
+        let mut batch = Batch::default();
+        loop {
+            let line = match self.lines.next().await {
+                Ok(Some(line)) => line,
+                Ok(None) => break,
+                Err(refused) => return Err(self.located(refused)),
+            };
+            let number = self.lines.line;
+            let checked = lines::decode::<Record>(number, line).and_then(|item| {
+                item.iter().try_for_each(|item| item.value.check())?;
+                Ok(item)
+            });
+            let Some(item) = checked.map_err(|error| self.at(number, error))? else {
+                continue;
+            };
+            let id = item.value.id.clone();
+            if let Err(item) = batch.take(item, Some(id.clone())) {
+                self.write(std::mem::take(&mut batch)).await?;
+                watch(self.done.records, None);
+                // An empty batch takes anything.
+                let _ = batch.take(item, Some(id));
+            }
+        }
+        self.write(batch).await?;
+        watch(self.done.records, Some(self.done.records));
+        Ok(())
+    }
+
+    async fn write(&mut self, batch: Batch<Record>) -> Result<(), Error> {
+        if batch.items.is_empty() {
+            return Ok(());
+        }
+        let items = batch.items;
+        let ids: Vec<_> = items
+            .iter()
+            .map(|item| (item.line, Some(item.value.id.clone())))
+            .collect();
+        let first = ids.first().map_or(1, |(line, _)| *line);
+        let weights = items.iter().map(|item| item.value.weight() as u64);
+        let added = Amount {
+            records: items.len() as u64,
+            bytes: weights.sum(),
+        };
+        let room = self.api.check_write(&self.ctx, added).await;
+        room.map_err(|error| self.at(first, error))?;
+        let imported = items.into_iter().map(|item| item.value).collect();
+        let records = self.seat.memory.records();
+        let receipt = records.import(&self.ctx, imported, self.on_conflict).await;
+        let receipt = receipt.map_err(|error| {
+            let error = Error::from(error);
+            self.at(lines::blamed(&ids, &error), error)
+        })?;
+        self.done.add(receipt);
+        let ids = ids.into_iter().filter_map(|(_, id)| id);
+        let ids = ids.map(|id| id.to_string()).collect();
+        self.record(ids, StatusCode::OK.as_u16()).await;
+        Ok(())
+    }
+
+    async fn record(&mut self, ids: Vec<String>, status: u16) {
+        let operation = "import".to_owned();
+        self.api
+            .record(&self.ctx, &self.caller, operation, ids, status)
+            .await;
+    }
+
+    /// The error with its line, and with how many records were stored before.
+    fn at(&self, line: u64, error: Error) -> Error {
+        lines::at(PLACE, line, &self.before(), error)
+    }
+
+    fn before(&self) -> String {
+        match self.done.records {
+            0 => lines::NOTHING_DONE.to_owned(),
+            1 => " (1 record before it was imported)".to_owned(),
+            many => format!(" ({many} records before it were imported)"),
+        }
+    }
+
+    /// The same for lines that did not arrive.
+    fn located(&self, refused: Refused) -> Refused {
+        match refused {
+            Refused::Error(error) => Refused::Error(self.at(self.lines.line, error)),
+            Refused::Problem(mut problem) => {
+                let (line, before) = (self.lines.line, self.before());
+                problem.detail = format!("{}, at line {line}{before}", problem.detail);
+                Refused::Problem(problem)
+            }
+        }
+    }
+}
+
+/// The lines of a body, as they arrive.
+struct Lines {
+    body: Body,
+    /// Bytes that have arrived and were not read.
+    arrived: Vec<u8>,
+    /// How many of them are known to hold no line break.
+    searched: usize,
+    /// Bytes of the whole body so far.
+    bytes: u64,
+    /// The number of the line that was read last.
+    line: u64,
+    ended: bool,
+    patience: Duration,
+}
+
+impl Lines {
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, Refused> {
+        self.line += 1;
+        let patience = self.patience;
+        match timeout(patience, self.read()).await {
+            Ok(line) => line,
+            Err(_) => {
+                let what = "a line of the body took too long to arrive";
+                Err(refused(StatusCode::REQUEST_TIMEOUT, "timeout", what))
+            }
+        }
+    }
+
+    async fn read(&mut self) -> Result<Option<Vec<u8>>, Refused> {
+        loop {
+            let new = self.arrived.get(self.searched..).unwrap_or_default();
+            if let Some(at) = new.iter().position(|byte| *byte == b'\n') {
+                let rest = self.arrived.split_off(self.searched + at + 1);
+                self.searched = 0;
+                return Ok(Some(std::mem::replace(&mut self.arrived, rest)));
+            }
+            self.searched = self.arrived.len();
+            if self.ended {
+                self.searched = 0;
+                let last = std::mem::take(&mut self.arrived);
+                return Ok((!last.is_empty()).then_some(last));
+            }
+            if self.searched > lines::LINE_BYTES {
+                return Err(lines::too_long().into());
+            }
+            match self.part().await? {
+                Some(part) => self.arrived.extend_from_slice(&part),
+                None => self.ended = true,
+            }
+        }
+    }
+
+    /// The next bytes of the body.
+    async fn part(&mut self) -> Result<Option<Bytes>, Refused> {
+        let Some(frame) = self.body.frame().await else {
+            return Ok(None);
+        };
+        let Ok(frame) = frame else {
+            let what = "the request ends before its body does";
+            return Err(refused(StatusCode::BAD_REQUEST, "incomplete", what));
+        };
+        let part = frame.into_data().unwrap_or_default();
+        self.bytes += part.len() as u64;
+        if self.bytes > BYTES {
+            let what = format!("the request body has more than {BYTES} bytes");
+            return Err(refused(StatusCode::PAYLOAD_TOO_LARGE, "too-large", what));
+        }
+        Ok(Some(part))
+    }
+
+    /// Reads the rest without keeping it.
+    async fn pass_over(&mut self) {
+        while !self.ended {
+            self.arrived.clear();
+            self.ended = !matches!(self.part().await, Ok(Some(_)));
+        }
+    }
+}
