@@ -112,7 +112,7 @@ pub(crate) fn assert_healthy_after_a_kill(url: &str) {
     let left = examination
         .findings
         .iter()
-        .filter(|finding| LEFT_BY_A_KILL.contains(&finding.check) && finding.warning)
+        .filter(|finding| LEFT_BY_A_KILL.contains(&&*finding.check) && finding.warning)
         .collect::<Vec<_>>();
     assert!(left.is_empty(), "{left:#?}");
 }

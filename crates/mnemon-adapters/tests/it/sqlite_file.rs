@@ -332,7 +332,7 @@ fn assert_healthy_but_for_permissions(path: &Path) {
     let examination = mnemon_adapters::examine(&url(path)).unwrap();
     let findings = examination.findings.iter();
     let wrong: Vec<_> = findings
-        .filter(|finding| !finding.ok && !["permissions", "space"].contains(&finding.check))
+        .filter(|finding| !finding.ok && !["permissions", "space"].contains(&&*finding.check))
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

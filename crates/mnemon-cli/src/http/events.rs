@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use futures::stream;
+use futures::{StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -59,7 +59,8 @@ pub(super) fn answer(work: impl FnOnce(watch::Sender<Progress>) -> Work) -> Resp
     });
     let kind = HeaderValue::from_static(MEDIA_TYPE);
     let headers = [(header::CONTENT_TYPE, kind)];
-    let mut response = (headers, Body::from_stream(events)).into_response();
+    let body = Body::from_stream(events.fuse());
+    let mut response = (headers, body).into_response();
     response.extensions_mut().insert(Listening);
     response
 }

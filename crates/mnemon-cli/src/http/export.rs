@@ -95,7 +95,9 @@ async fn export(api: &Api, caller: &Caller, head: &Parts) -> Result<Response, Er
         let page = pages.next().await?;
         Some((page.map_err(io::Error::other), pages))
     });
-    let body = Body::from_stream(stream::iter([Ok(first)]).chain(rest));
+    // Compression asks again after the end.
+    let lines = stream::iter([Ok(first)]).chain(rest).fuse();
+    let body = Body::from_stream(lines);
     let kind = HeaderValue::from_static(MEDIA_TYPE);
     let mut response = ([(header::CONTENT_TYPE, kind)], body).into_response();
     response.extensions_mut().insert(Listening);

@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Extension, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use http_body_util::BodyExt;
@@ -36,6 +36,8 @@ pub(crate) const ROUTE: Route = Route {
     is_long: true,
 };
 
+/// Names of the lines; the second is for clients that do not know the first.
+pub(crate) const MEDIA_TYPES: [&str; 2] = [MEDIA_TYPE, "application/octet-stream"];
 /// A whole import, in bytes.
 const BYTES: u64 = 16 * 1024 * 1024 * 1024;
 /// Imports at the same time. Each holds a batch and a line in memory.
@@ -86,7 +88,7 @@ async fn answer(
     };
     let mut import = match begin(api, slots, caller, &head, lines).await {
         Ok(import) => import,
-        Err(refused) => return refused.problem(&HeaderMap::new()).into_response(),
+        Err(refused) => return closing(refused.problem(&HeaderMap::new())),
     };
     if events::are_wanted(&head.headers) {
         return events::answer(|progress| {
@@ -100,8 +102,16 @@ async fn answer(
     }
     match import.run(&unwatched).await {
         Ok(answer) => json_response(&answer),
-        Err(problem) => problem.into_response(),
+        Err(problem) => closing(problem),
     }
+}
+
+/// The connection ends, as the rest of the request may still be on its way.
+fn closing(problem: Problem) -> Response {
+    let mut response = problem.into_response();
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(header::CONNECTION, close);
+    response
 }
 
 async fn begin(
@@ -115,7 +125,10 @@ async fn begin(
     let kind = head.headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
-    if !kind.eq_ignore_ascii_case(MEDIA_TYPE) {
+    if !MEDIA_TYPES
+        .iter()
+        .any(|known| kind.eq_ignore_ascii_case(known))
+    {
         let what = format!("send a record on each line as Content-Type: {MEDIA_TYPE}");
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return Err(refused(status, "unsupported-media-type", what));

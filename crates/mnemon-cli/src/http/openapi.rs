@@ -179,6 +179,9 @@ fn exported() -> Value {
 
 /// The import, whose body is a stream.
 fn imported() -> Value {
+    let body = json!({"schema": {"type": "string", "description": "A record on each line"}});
+    let bodies = import::MEDIA_TYPES.map(|kind| (kind.to_owned(), body.clone()));
+    let bodies = Map::from_iter(bodies);
     let mut responses = Map::new();
     responses.insert(
         "200".to_owned(),
@@ -194,9 +197,7 @@ fn imported() -> Value {
     json!({
         "operationId": "import", "summary": "Import records that an export wrote",
         "tags": ["import"], "parameters": in_query(import::fields()),
-        "requestBody": {"required": true, "content": {
-            export::MEDIA_TYPE: {"schema": {"type": "string", "description": "A record on each line"}},
-        }},
+        "requestBody": {"required": true, "content": bodies},
         "responses": responses, "x-right": import::ROUTE.right.as_str(),
     })
 }

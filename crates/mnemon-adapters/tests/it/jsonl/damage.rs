@@ -387,7 +387,10 @@ fn leftovers_of_a_rewrite_are_a_warning() {
     let examination = mnemon_adapters::examine(&url).unwrap();
     assert!(examination.is_clean(), "{examination:?}");
     let warnings = examination.findings.iter().filter(|f| f.warning);
-    assert_eq!(warnings.map(|f| f.check).collect::<Vec<_>>(), ["leftovers"]);
+    assert_eq!(
+        warnings.map(|f| &*f.check).collect::<Vec<_>>(),
+        ["leftovers"]
+    );
     open(dir.path());
     assert!(!dir.path().join("memory.jsonl.tmp").exists(), "it is swept");
 }

@@ -58,6 +58,12 @@ fn what_was_exported_is_imported_and_exported_alike() {
         Some("application/x-ndjson")
     );
     assert_eq!(exported.body.lines().count(), 1234);
+    let zipped = server.export("Accept-Encoding: gzip\r\n");
+    assert_eq!(
+        (zipped.status, zipped.header("content-encoding")),
+        (200, Some("gzip"))
+    );
+    assert!(zipped.body.len() < exported.body.len() / 2);
     assert_eq!(exported.body, sandbox.run(&["export"]).ok());
     // One undo takes all of it back.
     let commit = done["commit"].to_string();
@@ -90,7 +96,11 @@ fn a_bad_line_is_named_with_the_number_of_records_before_it() {
     let replaced = server.import("?on_conflict=replace", &[], &[other]);
     assert_eq!(replaced.json()["replaced"], 1, "{replaced:?}");
     let plain = server.ask("POST", "/v1/import", &[("Content-Type", "text/plain")], "x");
-    assert_eq!(plain.status, 415, "{plain:?}");
+    assert_eq!(
+        (plain.status, plain.header("connection")),
+        (415, Some("close")),
+        "{plain:?}"
+    );
     let unknown = server.import("?on_conflict=never", &[], &[]);
     assert_eq!(unknown.status, 400, "{unknown:?}");
     let cut = "POST /v1/import HTTP/1.1\r\nContent-Type: application/x-ndjson\r\n\
