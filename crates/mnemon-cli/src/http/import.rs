@@ -77,15 +77,7 @@ async fn answer(
     patience: Duration,
 ) -> Response {
     let (head, body) = request.into_parts();
-    let lines = Lines {
-        body,
-        arrived: Vec::new(),
-        searched: 0,
-        bytes: 0,
-        line: 0,
-        ended: false,
-        patience,
-    };
+    let lines = Lines::new(body, patience);
     let mut import = match begin(api, slots, caller, &head, lines).await {
         Ok(import) => import,
         Err(refused) => return closing(refused.problem(&HeaderMap::new())),
@@ -300,6 +292,18 @@ struct Lines {
 }
 
 impl Lines {
+    fn new(body: Body, patience: Duration) -> Self {
+        Self {
+            body,
+            arrived: Vec::new(),
+            searched: 0,
+            bytes: 0,
+            line: 0,
+            ended: false,
+            patience,
+        }
+    }
+
     async fn next(&mut self) -> Result<Option<Vec<u8>>, Refused> {
         self.line += 1;
         let patience = self.patience;
@@ -360,5 +364,47 @@ impl Lines {
             self.arrived.clear();
             self.ended = !matches!(self.part().await, Ok(Some(_)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use futures::{StreamExt, stream};
+
+    use super::*;
+
+    /// The lines of these parts, and the status that ends them.
+    async fn read(mut lines: Lines) -> (Vec<String>, Option<u16>) {
+        let mut all = Vec::new();
+        loop {
+            match lines.next().await {
+                Ok(Some(line)) => all.push(String::from_utf8(line).unwrap()),
+                Ok(None) => return (all, None),
+                Err(refused) => return (all, Some(refused.problem(&HeaderMap::new()).status)),
+            }
+        }
+    }
+
+    fn parts(
+        parts: &'static [&'static str],
+    ) -> impl stream::Stream<Item = Result<&'static str, Infallible>> {
+        stream::iter(parts.iter().map(|part| Ok(*part)))
+    }
+
+    #[tokio::test]
+    async fn lines_may_arrive_in_any_parts() {
+        let body = Body::from_stream(parts(&["a", "b\nc\n", "", "\nd", "e"]));
+        let (lines, ended) = read(Lines::new(body, Duration::from_secs(60))).await;
+        assert_eq!(lines, ["ab\n", "c\n", "\n", "de"]);
+        assert_eq!(ended, None);
+    }
+
+    #[tokio::test]
+    async fn a_line_that_does_not_come_is_not_waited_for() {
+        let body = parts(&["a\nb"]).chain(stream::pending());
+        let lines = Lines::new(Body::from_stream(body), Duration::from_millis(100));
+        assert_eq!(read(lines).await, (vec!["a\n".to_owned()], Some(408)));
     }
 }
