@@ -175,11 +175,9 @@ impl Drop for Server {
 
 fn ids(server: &Server) -> Outcome<Vec<String>> {
     let listed = server.ask("GET", &format!("/v1/records?limit={VARIETY}"), "")?;
-    let records = listed["records"].as_array().or(listed["items"].as_array());
-    let ids = records
-        .into_iter()
-        .flatten()
-        .filter_map(|one| one["id"].as_str());
+    let records = listed.get("records").and_then(Value::as_array);
+    let records = records.into_iter().flatten();
+    let ids = records.filter_map(|one| one.get("id")?.as_str());
     let ids: Vec<String> = ids.map(str::to_owned).collect();
     match ids.is_empty() {
         true => Err(format!("no records: {listed}").into()),
@@ -286,7 +284,10 @@ fn vector(number: usize) -> Vec<f32> {
 fn fill_chroma(server: &Server, records: usize) -> Outcome<String> {
     let root = "/api/v2/tenants/default_tenant/databases/default_database/collections";
     let made = server.ask("POST", root, &json!({"name": "notes"}).to_string())?;
-    let id = made["id"].as_str().ok_or("no collection")?;
+    let id = made
+        .get("id")
+        .and_then(Value::as_str)
+        .ok_or("no collection")?;
     let path = format!("{root}/{id}");
     for first in (0..records).step_by(BATCH) {
         let numbers = first..records.min(first + BATCH);

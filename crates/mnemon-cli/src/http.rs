@@ -162,16 +162,7 @@ pub async fn serve(
     let audit = with_api.clone();
     let callers = mcp::Callers::new(served.clone(), access.origins, limits.body_bytes, with_api);
     let connections = Arc::new(Connections::new(&limits));
-    let meter = match &routes {
-        Routes::All(background) => background.meter.clone(),
-        Routes::Mcp => Arc::default(),
-    };
-    let metrics = Metrics::new(meter);
-    #[cfg(feature = "otel")]
-    let metrics = metrics.with_traces(traces::Traces::to(
-        served.config().otlp_endpoint.as_deref(),
-    )?);
-    let metrics = Arc::new(metrics);
+    let metrics = Arc::new(metrics(&served, &routes)?);
     let mut router = callers.router();
     let (stopping, stopped) = watch::channel(false);
     let (mut tasks, mut delivering) = (JoinSet::new(), None);
@@ -222,6 +213,21 @@ pub async fn serve(
     #[cfg(feature = "otel")]
     metrics.traces.stop().await;
     Ok(())
+}
+
+/// What is measured, and sent as traces where that is set up.
+fn metrics(served: &Served, routes: &Routes) -> Result<Metrics, Error> {
+    let metrics = Metrics::new(match routes {
+        Routes::All(background) => background.meter.clone(),
+        Routes::Mcp => Arc::default(),
+    });
+    #[cfg(feature = "otel")]
+    let metrics = metrics.with_traces(traces::Traces::to(
+        served.config().otlp_endpoint.as_deref(),
+    )?);
+    #[cfg(not(feature = "otel"))]
+    let _ = served;
+    Ok(metrics)
 }
 
 async fn no_route() -> Problem {

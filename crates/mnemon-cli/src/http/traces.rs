@@ -47,7 +47,7 @@ impl Traces {
             let what = format!("cannot be used: {error}");
             Invalid::new("OTEL_EXPORTER_OTLP_ENDPOINT", what)
         };
-        let client = wiring::http_client(TIMEOUT).map_err(|error| wrong(&error))?;
+        let client = wiring::http_client(TIMEOUT, &[]).map_err(|error| wrong(&error))?;
         let runtime = Handle::current();
         let exporter = SpanExporter::builder()
             .with_http()
