@@ -154,6 +154,11 @@ impl AuditLog {
         &self.path
     }
 
+    /// That the log can be opened for writing.
+    pub fn check(&self) -> Result<(), AuditError> {
+        self.open().map(drop).map_err(|source| self.failed(source))
+    }
+
     /// Appends an entry and returns when it is on the disk. Entries that arrive while others are
     /// being written are written and synced together.
     pub async fn record(self: &Arc<Self>, event: AuditEvent) -> Result<(), Arc<AuditError>> {

@@ -158,6 +158,7 @@ pub async fn serve(
     let origins = Origins::new(&access.origins);
     let served = Arc::new(served);
     let api = Arc::new(api::Api::new(served.memory(), served.config().clone()));
+    let working = api.clone();
     let with_api = matches!(routes, Routes::All(_)).then(|| api.clone());
     let audit = with_api.clone();
     let callers = mcp::Callers::new(served.clone(), access.origins, limits.body_bytes, with_api);
@@ -177,8 +178,8 @@ pub async fn serve(
         };
         router = router.merge(health::router(sources, &metrics));
         router = router.merge(changes::router(&api, &lock, &stopped, &metrics));
-        router = router.merge(export::router(&api));
-        router = router.merge(import::router(&api, limits.body_timeout));
+        router = router.merge(export::router(&api, &lock));
+        router = router.merge(import::router(&api, &lock, limits.body_timeout));
         tasks.spawn(background::keep_up(
             api.clone(),
             background.upkeep,
@@ -208,6 +209,8 @@ pub async fn serve(
         // A delivery that is on its way is noted, so that it is not sent twice.
         let _ = timeout(stop_timeout, delivering).await;
     }
+    // Changes whose clients have hung up reach the audit log.
+    let _ = timeout(stop_timeout, working.finished()).await;
     // Tasks that are left are ended with their set.
     drop(tasks);
     #[cfg(feature = "otel")]

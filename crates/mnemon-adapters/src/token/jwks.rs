@@ -79,8 +79,11 @@ impl JwksUrl {
     }
 
     pub(super) async fn read(&self) -> Result<Jwks, JwksError> {
+        let mut shown = self.url.clone();
+        // A query may hold a secret.
+        shown.set_query(None);
         let wrong = |why: String| JwksError::Url {
-            url: self.url.to_string(),
+            url: shown.to_string(),
             why,
         };
         let failed = |error: reqwest::Error| wrong(error.without_url().to_string());

@@ -39,6 +39,8 @@ pub(crate) struct Api {
     seats: Mutex<HashMap<Tenant, Arc<Seat>>>,
     quotas: RwLock<Arc<Quotas>>,
     audit: Option<Arc<AuditLog>>,
+    /// Held for reading by work that goes on without its client.
+    running: Arc<tokio::sync::RwLock<()>>,
 }
 
 impl Api {
@@ -50,7 +52,43 @@ impl Api {
             quotas: RwLock::new(quotas),
             config: RwLock::new(config),
             seats: Mutex::default(),
+            running: Arc::default(),
         }
+    }
+
+    /// Does work to its end, even if the client hangs up: what it changes must reach the audit log.
+    pub(super) async fn finish<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Error> {
+        let running = self.running.clone().read_owned().await;
+        let task = tokio::spawn(async move {
+            let done = work.await;
+            drop(running);
+            done
+        });
+        task.await
+            .map_err(|error| Error::Internal(error.to_string()))
+    }
+
+    /// Returns when no such work is left.
+    pub(super) async fn finished(&self) {
+        drop(self.running.write().await);
+    }
+
+    /// That the audit log can be written, before something is changed.
+    pub(super) fn check_audit(&self) -> Result<(), Refused> {
+        let Some(Err(error)) = self.audit.as_ref().map(|audit| audit.check()) else {
+            return Ok(());
+        };
+        tracing::error!(%error, "the audit log cannot be written");
+        let what = "the audit log of the server cannot be written, and nothing was changed";
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Err(Refused::Problem(Box::new(Problem::new(
+            status,
+            "unavailable",
+            what,
+        ))))
     }
 
     /// Uses another configuration from the next request on.
@@ -207,7 +245,7 @@ async fn wrong_method() -> Problem {
 }
 
 async fn answer(api: Arc<Api>, endpoint: Arc<Endpoint>, request: Request) -> Response {
-    let name = OperationName(endpoint.name());
+    let name = OperationName(endpoint.name(), endpoint.route.right > Rights::Read);
     let mut response = answered(api, endpoint, request).await;
     response.extensions_mut().insert(name);
     response
@@ -223,33 +261,47 @@ async fn answered(api: Arc<Api>, endpoint: Arc<Endpoint>, request: Request) -> R
     };
     let call = match call_of(&api, &endpoint, &mut head, &body).await {
         Ok(call) => call,
-        Err(refused) => return refused.problem(&head.headers).into_response(),
+        Err(refused) => {
+            let mut response = refused.problem(&head.headers).into_response();
+            response.extensions_mut().insert(NotBegun);
+            return response;
+        }
     };
     if endpoint.route.is_long && events::are_wanted(&head.headers) {
         return events::answer(|progress| {
             Box::pin(async move {
-                let watch = |done, total| {
-                    // Nobody listens any more when the answer has ended.
-                    let _ = progress.send(Progress { done, total });
-                };
-                let answer = call.run(&api, &endpoint, &watch).await;
+                let own = api.clone();
+                let answer = api.finish(async move {
+                    let watch = |done, total| {
+                        // Nobody listens any more when the answer has ended.
+                        let _ = progress.send(Progress { done, total });
+                    };
+                    call.run(&own, &endpoint, &watch).await
+                });
+                let answer = answer.await.flatten();
                 answer.map_err(|error| problem_of(&error))
             })
         });
     }
-    let answer = call.run(&api, &endpoint, &operation::unwatched).await;
-    let answer = answer.map_err(Refused::Error);
+    let (own, of) = (api.clone(), endpoint.clone());
+    let answer = api.finish(async move { call.run(&own, &of, &operation::unwatched).await });
+    let answer = answer.await.flatten().map_err(Refused::Error);
     match answer.and_then(|answer| versioned(&endpoint, &head.headers, &answer)) {
         Ok(response) => response,
         Err(refused) => refused.problem(&head.headers).into_response(),
     }
 }
 
-/// The operation that an answer is of, for the audit log.
+/// The operation that an answer is of, for the audit log, and whether it may change something.
 #[derive(Clone)]
-struct OperationName(String);
+struct OperationName(String, bool);
 
-/// Writes a line of the audit log for every request that a caller may not make, where there is a log.
+/// The request was refused before its operation began.
+#[derive(Clone)]
+struct NotBegun;
+
+/// Writes a line of the audit log for every request that a caller may not make, and for every change
+/// that was refused, where there is a log.
 pub(super) async fn audit_refusals(
     State(api): State<Option<Arc<Api>>>,
     request: Request,
@@ -259,17 +311,23 @@ pub(super) async fn audit_refusals(
     let path = request.extensions().get::<MatchedPath>().cloned();
     let method = request.method().clone();
     let response = next.run(request).await;
-    if response.status() != StatusCode::FORBIDDEN {
+    let (status, extensions) = (response.status(), response.extensions());
+    let name = extensions.get::<OperationName>().cloned();
+    let is_change = name.as_ref().is_some_and(|name| name.1);
+    // Requests over a quota would fill the log.
+    let is_refused = extensions.get::<NotBegun>().is_some()
+        && status != StatusCode::TOO_MANY_REQUESTS
+        && is_change;
+    if status != StatusCode::FORBIDDEN && !is_refused {
         return response;
     }
-    let name = response.extensions().get::<OperationName>();
-    let name = name.map(|name| name.0.clone());
+    let name = name.map(|name| name.0);
     if let (Some(api), Some(caller)) = (api, caller)
         && let Ok(ctx) = api.seat(&caller.tenant).and_then(|seat| api.ctx(&seat, &caller))
         // Requests of operations are counted already; more than the quota are not recorded.
         && (name.is_some() || api.check_request(&ctx).is_ok())
     {
-        let status = response.status().as_u16();
+        let status = status.as_u16();
         let path = path.as_ref().map_or("", MatchedPath::as_str);
         let name = name.unwrap_or_else(|| format!("{method} {path}"));
         api.record(&ctx, &caller, name, Vec::new(), status).await;
@@ -348,6 +406,9 @@ async fn call_of(
         allowed.map_err(|missing| Error::Forbidden(format!("to purge, {missing}")))?;
     }
     own_keys(&caller, &mut arguments);
+    if endpoint.route.right > Rights::Read {
+        api.check_audit()?;
+    }
     if let Some(added) = endpoint.added(&arguments, body.len()) {
         api.check_write(&ctx, added).await?;
     }
@@ -448,8 +509,9 @@ fn version(answer: &Value) -> Option<u64> {
 
 /// Ids in an answer: of the records that it wrote, or of the record or the key that it shows.
 fn ids_of(answer: &Value) -> Vec<String> {
-    let items = answer.get("items").and_then(Value::as_array);
-    let items = items.into_iter().flatten().chain([answer]);
+    let lists = ["items", "documents"].into_iter();
+    let items = lists.filter_map(|list| answer.get(list)?.as_array());
+    let items = items.flatten().chain([answer]);
     let ids = items.filter_map(|item| item.get("id"));
     let ids = ids.chain(answer.pointer("/key/prefix"));
     ids.filter_map(Value::as_str).map(str::to_owned).collect()

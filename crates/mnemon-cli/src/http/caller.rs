@@ -9,7 +9,7 @@ use mnemon_engine::access::{Caller, ClaimNames, Keys};
 use subtle::ConstantTimeEq;
 
 use crate::config::Secret;
-use crate::wiring::{TokenRefused, Tokens};
+use crate::wiring::{self, TokenRefused, Tokens};
 
 /// What a request must show.
 pub(crate) struct Lock {
@@ -95,6 +95,15 @@ impl Lock {
         keys.map(Keys::cache_hits_and_misses).unwrap_or_default()
     }
 
+    /// Whether a request that goes on for long is still one of this caller.
+    pub(crate) async fn still_allows(&self, headers: &HeaderMap, caller: &Caller) -> bool {
+        let Ok(now) = wiring::now() else {
+            return false;
+        };
+        let now = self.caller(headers, now).await;
+        now.is_some_and(|now| now == *caller)
+    }
+
     /// Who sent the request; `None` if it shows nothing that is known. All refusals are alike.
     pub(crate) async fn caller(&self, headers: &HeaderMap, now: Time) -> Option<Caller> {
         let Some(shown) = shown(headers) else {
@@ -120,8 +129,11 @@ impl Lock {
         let (tokens, names) = accepted.as_ref();
         let mut claims = tokens.verify(now, shown);
         if claims == Err(TokenRefused::UnknownKey) {
-            // The known keys stay in use if that fails.
-            let _ = tokens.refresh(now, UNKNOWN_KEY_MS).await;
+            let asking = accepted.clone();
+            // In a separate task, as a client that hangs up must not cancel it. The known keys stay in
+            // use if it fails.
+            let asked = tokio::spawn(async move { asking.0.refresh(now, UNKNOWN_KEY_MS).await });
+            let _ = asked.await;
             claims = tokens.verify(now, shown);
         }
         names.caller(&claims.ok()?).ok()

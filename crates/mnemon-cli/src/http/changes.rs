@@ -19,13 +19,12 @@ use mnemon_engine::access::Caller;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::api::{Api, from_query};
+use super::api::{Api, from_query, problem_of};
 use super::caller::Lock;
 use super::metrics::{Metrics, Running};
-use super::problem::Problem;
+use crate::Error;
 use crate::operation::routes::Seat;
 use crate::operation::{self, Access, Arguments, Field, Interface, Operation, Selection};
-use crate::{Error, wiring};
 
 /// Changes that are read at a time.
 const PAGE: usize = 200;
@@ -62,7 +61,7 @@ pub(super) fn router(
             let (head, _) = request.into_parts();
             match listen(api, lock, caller, head, stopped, counted).await {
                 Ok(response) => response,
-                Err(error) => Problem::of(&error).into_response(),
+                Err(error) => problem_of(&error).into_response(),
             }
         }
     };
@@ -191,11 +190,7 @@ impl Listener {
 
     /// Whether the key still allows what it allowed.
     async fn is_allowed(&self) -> bool {
-        let Ok(ctx) = wiring::stamp(&self.seat.config) else {
-            return false;
-        };
-        let now = self.lock.caller(&self.headers, ctx.now).await;
-        now.is_some_and(|now| now == self.caller)
+        self.lock.still_allows(&self.headers, &self.caller).await
     }
 }
 

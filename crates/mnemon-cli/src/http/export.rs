@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Extension, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures::{StreamExt, stream};
@@ -16,6 +16,7 @@ use mnemon_core::{Ctx, Order, Scan};
 use mnemon_engine::access::{Caller, Rights};
 
 use super::api::{Api, from_query};
+use super::caller::Lock;
 use super::changes::Listening;
 use crate::operation::routes::{Method, Reach, Route, Seat};
 use crate::operation::{self, Access, Arguments, Field, Interface, Operation, Selection};
@@ -31,8 +32,10 @@ pub(crate) const ROUTE: Route = Route {
     is_long: false,
 };
 
-/// Records that are read at a time.
-const PAGE: usize = 200;
+/// Records that are read first. Later pages have as many as give about this many bytes.
+const FIRST_PAGE: usize = 20;
+const PAGE_BYTES: usize = 1024 * 1024;
+const MOST_RECORDS: usize = 1000;
 
 /// Which records.
 pub(super) fn fields() -> Vec<Field> {
@@ -42,13 +45,13 @@ pub(super) fn fields() -> Vec<Field> {
         .collect()
 }
 
-pub(super) fn router(api: &Arc<Api>) -> Router {
-    let api = api.clone();
+pub(super) fn router(api: &Arc<Api>, lock: &Arc<Lock>) -> Router {
+    let (api, lock) = (api.clone(), lock.clone());
     let answer = move |Extension(caller): Extension<Caller>, request: Request| {
-        let api = api.clone();
+        let (api, lock) = (api.clone(), lock.clone());
         async move {
             let (head, _) = request.into_parts();
-            match export(&api, &caller, &head).await {
+            match export(&api, lock, &caller, head).await {
                 Ok(response) => response,
                 Err(error) => super::api::problem_of(&error).into_response(),
             }
@@ -57,7 +60,12 @@ pub(super) fn router(api: &Arc<Api>) -> Router {
     Router::new().route(ROUTE.path, get(answer))
 }
 
-async fn export(api: &Api, caller: &Caller, head: &Parts) -> Result<Response, Error> {
+async fn export(
+    api: &Api,
+    lock: Arc<Lock>,
+    caller: &Caller,
+    head: Parts,
+) -> Result<Response, Error> {
     api.allow(caller, &ROUTE)?;
     let fields = fields();
     let sent = from_query(&fields, head.uri.query().unwrap_or_default())?;
@@ -79,12 +87,15 @@ async fn export(api: &Api, caller: &Caller, head: &Parts) -> Result<Response, Er
     // In order of creation: a record that is changed meanwhile keeps its place, and comes out once.
     let scan = Scan {
         order: Order::Oldest,
-        ..Scan::new(filter, PAGE)
+        ..Scan::new(filter, FIRST_PAGE)
     };
     let mut pages = Pages {
         seat,
         ctx,
         scan: Some(scan),
+        lock,
+        headers: head.headers,
+        caller: caller.clone(),
     };
     // What is wrong at the beginning has a status; an error further on cuts the answer off, so that
     // nobody takes it for whole.
@@ -109,6 +120,9 @@ struct Pages {
     ctx: Ctx,
     /// The next page; none after the last.
     scan: Option<Scan>,
+    lock: Arc<Lock>,
+    headers: HeaderMap,
+    caller: Caller,
 }
 
 impl Pages {
@@ -119,14 +133,20 @@ impl Pages {
     }
 
     async fn lines(&mut self, scan: Scan) -> Result<Bytes, Error> {
+        // The key may have been revoked since the last page.
+        if !self.lock.still_allows(&self.headers, &self.caller).await {
+            return Err(Error::Forbidden("the key is not valid any more".to_owned()));
+        }
         let page = api::list::run(&self.seat.memory, &self.ctx, scan.clone()).await?;
         let mut lines = Vec::new();
         for record in &page.records {
             serde_json::to_writer(&mut lines, record).map_err(Error::no_json)?;
             lines.push(b'\n');
         }
+        let mean = lines.len() / page.records.len().max(1);
         self.scan = page.next.map(|after| Scan {
             after: Some(after),
+            limit: (PAGE_BYTES / mean.max(1)).clamp(1, MOST_RECORDS),
             ..scan
         });
         Ok(lines.into())

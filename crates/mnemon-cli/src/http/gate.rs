@@ -161,7 +161,7 @@ fn reading() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// Counts the values in JSON as it arrives: each takes memory of its own once it is parsed.
 #[derive(Default)]
-struct JsonValues {
+pub(super) struct JsonValues {
     count: usize,
     is_in_text: bool,
     is_escaped: bool,
@@ -169,7 +169,7 @@ struct JsonValues {
 
 impl JsonValues {
     /// The values up to the end of this part.
-    fn count(&mut self, part: &[u8]) -> usize {
+    pub(super) fn count(&mut self, part: &[u8]) -> usize {
         for byte in part {
             match (self.is_in_text, byte) {
                 (true, _) if self.is_escaped => self.is_escaped = false,

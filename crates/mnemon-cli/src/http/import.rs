@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use http_body_util::BodyExt;
-use mnemon_core::{Ctx, Record};
+use mnemon_core::{Ctx, Invalid, Record};
 use mnemon_engine::OnConflict;
 use mnemon_engine::access::{Amount, Caller, Rights};
 use serde_json::Value;
@@ -19,14 +19,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::api::{Api, Refused, from_query, json_response, note, problem_of};
+use super::caller::Lock;
 use super::events::{self, Progress};
 use super::export::MEDIA_TYPE;
+use super::gate::JsonValues;
 use super::problem::Problem;
-use crate::Error;
+use super::shares::{Share, Shares};
 use crate::api::import::Response as Imported;
-use crate::api::lines::{self, Batch};
+use crate::api::lines::{self, Batch, Numbered};
 use crate::operation::routes::{Method, Reach, Route, Seat};
 use crate::operation::{Arguments, Field, Interface, Watch, unwatched};
+use crate::{Error, wiring};
 
 pub(crate) const ROUTE: Route = Route {
     method: Method::Post,
@@ -40,8 +43,13 @@ pub(crate) const ROUTE: Route = Route {
 pub(crate) const MEDIA_TYPES: [&str; 2] = [MEDIA_TYPE, "application/octet-stream"];
 /// A whole import, in bytes.
 const BYTES: u64 = 16 * 1024 * 1024 * 1024;
-/// Imports at the same time. Each holds a batch and a line in memory.
+/// Imports at the same time, and those of one tenant. Each holds a batch and a line in memory.
 const IMPORTS: usize = 4;
+const TENANT_IMPORTS: usize = 2;
+/// Values in the JSON of one line: each takes much more memory than its text.
+const LINE_VALUES: usize = 100_000;
+/// A longer line is parsed on a thread of its own, so that other requests go on.
+const INLINE_BYTES: usize = 64 * 1024;
 /// How long the rest of an import that failed is read, so that its sender reads the answer.
 const REST: Duration = Duration::from_secs(5);
 /// What an error calls the lines.
@@ -60,39 +68,52 @@ pub(super) fn fields() -> Vec<Field> {
 }
 
 /// `patience` is how long a line may take to arrive.
-pub(super) fn router(api: &Arc<Api>, patience: Duration) -> Router {
-    let (api, slots) = (api.clone(), Arc::new(Semaphore::new(IMPORTS)));
+pub(super) fn router(api: &Arc<Api>, lock: &Arc<Lock>, patience: Duration) -> Router {
+    let importing = Arc::new(Importing {
+        api: api.clone(),
+        lock: lock.clone(),
+        slots: Arc::new(Semaphore::new(IMPORTS)),
+        shares: Shares::new(TENANT_IMPORTS, TENANT_IMPORTS),
+        patience,
+    });
     let answer = move |Extension(caller): Extension<Caller>, request: Request| {
-        let (api, slots) = (api.clone(), slots.clone());
-        answer(api, slots, caller, request, patience)
+        answer(importing.clone(), caller, request)
     };
     Router::new().route(ROUTE.path, post(answer))
 }
 
-async fn answer(
+/// What all imports share.
+struct Importing {
     api: Arc<Api>,
+    lock: Arc<Lock>,
     slots: Arc<Semaphore>,
-    caller: Caller,
-    request: Request,
+    shares: Shares,
     patience: Duration,
-) -> Response {
+}
+
+async fn answer(importing: Arc<Importing>, caller: Caller, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    let lines = Lines::new(body, patience);
-    let mut import = match begin(api, slots, caller, &head, lines).await {
+    let lines = Lines::new(body, importing.patience);
+    let api = importing.api.clone();
+    let mut import = match begin(importing, caller, &head, lines).await {
         Ok(import) => import,
         Err(refused) => return closing(refused.problem(&HeaderMap::new())),
     };
     if events::are_wanted(&head.headers) {
         return events::answer(|progress| {
             Box::pin(async move {
-                let watch = |done, total| {
-                    let _ = progress.send(Progress { done, total });
-                };
-                import.run(&watch).await
+                let done = api.finish(async move {
+                    let watch = |done, total| {
+                        let _ = progress.send(Progress { done, total });
+                    };
+                    import.run(&watch).await
+                });
+                done.await.unwrap_or_else(|error| Err(problem_of(&error)))
             })
         });
     }
-    match import.run(&unwatched).await {
+    let done = api.finish(async move { import.run(&unwatched).await });
+    match done.await.unwrap_or_else(|error| Err(problem_of(&error))) {
         Ok(answer) => json_response(&answer),
         Err(problem) => closing(problem),
     }
@@ -107,12 +128,12 @@ fn closing(problem: Problem) -> Response {
 }
 
 async fn begin(
-    api: Arc<Api>,
-    slots: Arc<Semaphore>,
+    importing: Arc<Importing>,
     caller: Caller,
     head: &Parts,
     lines: Lines,
 ) -> Result<Import, Refused> {
+    let api = importing.api.clone();
     api.allow(&caller, &ROUTE)?;
     let kind = head.headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -134,19 +155,26 @@ async fn begin(
     let seat = api.seat(&caller.tenant)?;
     let ctx = api.ctx(&seat, &caller)?;
     api.check_request(&ctx)?;
-    let Ok(slot) = slots.try_acquire_owned() else {
+    api.check_audit()?;
+    let (slot, share) = (
+        importing.slots.clone().try_acquire_owned(),
+        importing.shares.take(&caller),
+    );
+    let (Ok(slot), Ok(share)) = (slot, share) else {
         let what = "too many imports are being worked on; try again later";
         return Err(refused(StatusCode::SERVICE_UNAVAILABLE, "busy", what));
     };
     Ok(Import {
         api,
+        lock: importing.lock.clone(),
+        headers: head.headers.clone(),
         caller,
         seat,
         ctx,
         on_conflict: known.map_or(OnConflict::Fail, |(_, meant)| *meant),
         lines,
         done: Imported::default(),
-        _slot: slot,
+        _slot: (slot, share),
     })
 }
 
@@ -157,13 +185,15 @@ fn refused(status: StatusCode, code: &str, what: impl Into<String>) -> Refused {
 /// An import that is being carried out.
 struct Import {
     api: Arc<Api>,
+    lock: Arc<Lock>,
+    headers: HeaderMap,
     caller: Caller,
     seat: Arc<Seat>,
     ctx: Ctx,
     on_conflict: OnConflict,
     lines: Lines,
     done: Imported,
-    _slot: OwnedSemaphorePermit,
+    _slot: (OwnedSemaphorePermit, Share),
 }
 
 impl Import {
@@ -192,11 +222,8 @@ impl Import {
                 Err(refused) => return Err(self.located(refused)),
             };
             let number = self.lines.line;
-            let checked = lines::decode::<Record>(number, line).and_then(|item| {
-                item.iter().try_for_each(|item| item.value.check())?;
-                Ok(item)
-            });
-            let Some(item) = checked.map_err(|error| self.at(number, error))? else {
+            let item = decode(number, line).await;
+            let Some(item) = item.map_err(|error| self.at(number, error))? else {
                 continue;
             };
             let id = item.value.id.clone();
@@ -212,10 +239,17 @@ impl Import {
         Ok(())
     }
 
-    async fn write(&mut self, batch: Batch<Record>) -> Result<(), Error> {
+    async fn write(&mut self, batch: Batch<Record>) -> Result<(), Refused> {
         if batch.items.is_empty() {
             return Ok(());
         }
+        // The key may have been revoked since the last batch.
+        if !self.lock.still_allows(&self.headers, &self.caller).await {
+            let what = format!("the key is not valid any more{}", self.before());
+            let status = StatusCode::UNAUTHORIZED;
+            return Err(refused(status, "unauthorized", what));
+        }
+        self.ctx.now = wiring::now()?;
         let items = batch.items;
         let ids: Vec<_> = items
             .iter()
@@ -276,11 +310,32 @@ impl Import {
     }
 }
 
+/// The record of a line, unless it is blank.
+async fn decode(number: u64, line: Vec<u8>) -> Result<Option<Numbered<Record>>, Error> {
+    if JsonValues::default().count(&line) > LINE_VALUES {
+        let what = format!("holds more than {LINE_VALUES} values");
+        return Err(Invalid::new("line", what).into());
+    }
+    let decode = move |line: Vec<u8>| {
+        let item = lines::decode::<Record>(number, line)?;
+        item.iter().try_for_each(|item| item.value.check())?;
+        Ok(item)
+    };
+    match line.len() > INLINE_BYTES {
+        true => tokio::task::spawn_blocking(move || decode(line))
+            .await
+            .map_err(|error| Error::Internal(error.to_string()))?,
+        false => decode(line),
+    }
+}
+
 /// The lines of a body, as they arrive.
 struct Lines {
     body: Body,
     /// Bytes that have arrived and were not read.
     arrived: Vec<u8>,
+    /// How many of them belong to lines that were read.
+    passed: usize,
     /// How many of them are known to hold no line break.
     searched: usize,
     /// Bytes of the whole body so far.
@@ -296,6 +351,7 @@ impl Lines {
         Self {
             body,
             arrived: Vec::new(),
+            passed: 0,
             searched: 0,
             bytes: 0,
             line: 0,
@@ -304,10 +360,21 @@ impl Lines {
         }
     }
 
+    /// The next line that is not blank, with its number in `line`.
     async fn next(&mut self) -> Result<Option<Vec<u8>>, Refused> {
-        self.line += 1;
         let patience = self.patience;
-        match timeout(patience, self.read()).await {
+        let reading = async {
+            loop {
+                // Lines that are there already are read without waiting: others want to go on, too.
+                tokio::task::coop::consume_budget().await;
+                self.line += 1;
+                match self.read().await {
+                    Ok(Some(line)) if line.iter().all(u8::is_ascii_whitespace) => {}
+                    read => return read,
+                }
+            }
+        };
+        match timeout(patience, reading).await {
             Ok(line) => line,
             Err(_) => {
                 let what = "a line of the body took too long to arrive";
@@ -318,12 +385,18 @@ impl Lines {
 
     async fn read(&mut self) -> Result<Option<Vec<u8>>, Refused> {
         loop {
-            let new = self.arrived.get(self.searched..).unwrap_or_default();
+            let waiting = self.arrived.get(self.passed..).unwrap_or_default();
+            let new = waiting.get(self.searched..).unwrap_or_default();
             if let Some(at) = new.iter().position(|byte| *byte == b'\n') {
-                let rest = self.arrived.split_off(self.searched + at + 1);
+                let (line, _) = waiting.split_at(self.searched + at + 1);
+                let line = line.to_vec();
+                self.passed += line.len();
                 self.searched = 0;
-                return Ok(Some(std::mem::replace(&mut self.arrived, rest)));
+                return Ok(Some(line));
             }
+            // Once for each part of the body, not for each line.
+            self.arrived.drain(..self.passed);
+            self.passed = 0;
             self.searched = self.arrived.len();
             if self.ended {
                 self.searched = 0;
@@ -362,6 +435,7 @@ impl Lines {
     async fn pass_over(&mut self) {
         while !self.ended {
             self.arrived.clear();
+            self.passed = 0;
             self.ended = !matches!(self.part().await, Ok(Some(_)));
         }
     }
@@ -397,7 +471,7 @@ mod tests {
     async fn lines_may_arrive_in_any_parts() {
         let body = Body::from_stream(parts(&["a", "b\nc\n", "", "\nd", "e"]));
         let (lines, ended) = read(Lines::new(body, Duration::from_secs(60))).await;
-        assert_eq!(lines, ["ab\n", "c\n", "\n", "de"]);
+        assert_eq!(lines, ["ab\n", "c\n", "de"]);
         assert_eq!(ended, None);
     }
 

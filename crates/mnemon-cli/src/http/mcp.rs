@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Extension, Request};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
@@ -77,7 +78,7 @@ impl Callers {
     /// that may change something.
     async fn counted(
         &self,
-        api: &Api,
+        api: &Arc<Api>,
         caller: &Caller,
         request: Request,
     ) -> Result<Response, Error> {
@@ -96,15 +97,21 @@ impl Callers {
             let bytes = body.len() as u64;
             api.check_write(&ctx, Amount { records, bytes }).await?;
         }
-        let response = self
-            .answered(caller, Request::from_parts(head, body.into()))
-            .await?;
-        if writes {
-            let status = response.status().as_u16();
-            api.record(&ctx, caller, format!("mcp {tool}"), Vec::new(), status)
-                .await;
+        if let (true, Err(refused)) = (writes, api.check_audit()) {
+            return Ok(refused.problem(&head.headers).into_response());
         }
-        Ok(response)
+        let (router, own, caller) = (self.of(caller)?, api.clone(), caller.clone());
+        api.finish(async move {
+            let request = Request::from_parts(head, Body::from(body));
+            let response = router.oneshot(request).await.into_response();
+            if writes {
+                let status = response.status().as_u16();
+                own.record(&ctx, &caller, format!("mcp {tool}"), Vec::new(), status)
+                    .await;
+            }
+            response
+        })
+        .await
     }
 
     fn of(&self, caller: &Caller) -> Result<Router, Error> {

@@ -24,7 +24,7 @@ use crate::wiring::{self, Meter};
 /// Tenants that are named; all others are counted together.
 const NAMED_TENANTS: usize = 100;
 /// The name of all other tenants.
-const OTHER: &str = "other";
+const OTHER: &str = "(other)";
 /// After so many records that wait for a vector no more are counted.
 const MOST_WAITING: usize = 10_000;
 const TIMEOUT: Duration = Duration::from_secs(1);

@@ -6,18 +6,19 @@ use std::sync::LazyLock;
 
 use crate::operation::routes::endpoints;
 
-/// Commands that have a route, with its method and path; those of more words come first.
-static ROUTES: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {
+/// Commands that have a route, with its fields, method and path; those of more words come first.
+static ROUTES: LazyLock<Vec<(&'static str, Vec<&'static str>, String)>> = LazyLock::new(|| {
     let named = endpoints()
         .into_iter()
         .filter(|one| !one.command.is_empty());
-    let mut routes: Vec<(&str, String)> = named
+    let mut routes: Vec<_> = named
         .map(|one| {
             let (method, path) = (one.route.method.as_str(), one.route.path);
-            (one.command, format!("{method} {path}"))
+            let fields = one.fields.iter().map(|field| field.name).collect();
+            (one.command, fields, format!("{method} {path}"))
         })
         .collect();
-    routes.sort_by_key(|(command, _)| std::cmp::Reverse(command.len()));
+    routes.sort_by_key(|(command, ..)| std::cmp::Reverse(command.len()));
     routes
 });
 
@@ -50,12 +51,15 @@ pub(super) fn field(name: &str) -> String {
 }
 
 fn route_of(command: &str) -> Option<&'static str> {
-    let is_meant = |name: &str| {
-        let rest = command.strip_prefix(name);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-    };
-    let found = ROUTES.iter().find(|(name, _)| is_meant(name));
-    found.map(|(_, route)| route.as_str())
+    let found = ROUTES.iter().find_map(|(name, fields, route)| {
+        let rest = command.strip_prefix(name)?;
+        (rest.is_empty() || rest.starts_with(' ')).then_some((fields, rest, route))
+    });
+    let (fields, rest, route) = found?;
+    // A route does not do what an option that it lacks does.
+    let mut options = rest.split(' ').filter(|word| word.starts_with("--"));
+    let has_all = options.all(|option| fields.contains(&field(option).as_str()));
+    has_all.then_some(route.as_str())
 }
 
 /// The text with `field` for each `--field`, in quotes unless it stands in them already.

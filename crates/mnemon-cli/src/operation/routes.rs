@@ -156,7 +156,9 @@ impl Endpoint {
         let records = match route.method {
             Method::Post if !MAKE_ROOM.contains(&route.path) => {
                 let items = MANY.iter().filter_map(|field| arguments.items(field));
-                items.max().unwrap_or(1).max(1) as u64
+                let data = arguments.object("data").into_iter().flatten();
+                let inner = data.filter_map(|(_, value)| value.as_array().map(Vec::len));
+                items.chain(inner).max().unwrap_or(1).max(1) as u64
             }
             Method::Patch => 0,
             _ => return None,

@@ -2,6 +2,8 @@
 
 mod access;
 mod feed;
+#[cfg(unix)]
+mod hangup;
 mod isolation;
 mod metrics;
 mod remote;

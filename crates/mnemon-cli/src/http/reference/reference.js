@@ -23,7 +23,7 @@ const fieldsOf = (operation) => {
     name: one.name, place: one.in, required: one.required, schema: one.schema,
     about: one.description || one.schema.description || "",
   }));
-  const body = operation.requestBody?.content["application/json"].schema;
+  const body = operation.requestBody?.content["application/json"]?.schema;
   const properties = Object.entries(body?.properties || {}).map(([name, schema]) => ({
     name, place: "body", required: (body.required || []).includes(name), schema,
     about: schema.description || "",
@@ -35,8 +35,9 @@ const example = (method, path, operation) => {
   const fields = fieldsOf(operation).filter((one) => one.place === "body" && one.required);
   const value = (schema) => ({ array: [], object: {}, integer: 1, number: 0.5, boolean: true })[[].concat(schema.type)[0]] ?? "…";
   const body = Object.fromEntries(fields.map((one) => [one.name, one.schema.enum ? one.schema.enum[0] : value(one.schema)]));
-  const data = operation.requestBody
-    ? ` \\\n  -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'` : "";
+  const kinds = Object.keys(operation.requestBody?.content || {});
+  const sent = kinds.includes("application/json") ? `-d '${JSON.stringify(body)}'` : "-T FILE";
+  const data = kinds.length ? ` \\\n  -H 'Content-Type: ${kinds.find((kind) => kind.endsWith("json"))}' ${sent}` : "";
   const verb = method === "GET" ? "" : ` -X ${method}`;
   return `curl${verb} ${location.origin}${path}${data}`;
 };

@@ -1,9 +1,14 @@
 //! Export and import: any number of records in constant memory, and nothing of anybody else.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use serde_json::{Value, json};
 
 use super::{Answer, Server};
 use crate::sandbox::Sandbox;
+
+const NDJSON: [(&str, &str); 1] = [("Content-Type", "application/x-ndjson")];
 
 /// The lines of this many records.
 fn lines(sandbox: &Sandbox, count: usize) -> Vec<String> {
@@ -28,7 +33,7 @@ impl Server {
     }
 
     fn import(&self, query: &str, more: &[(&str, &str)], lines: &[String]) -> Answer {
-        let headers = [&[("Content-Type", "application/x-ndjson")], more].concat();
+        let headers = [&NDJSON, more].concat();
         let path = format!("/v1/import{query}");
         self.ask("POST", &path, &headers, &lines.join("\n"))
     }
@@ -288,4 +293,65 @@ fn many_messages_are_appended_on_a_server() {
         (Some(0), Some(1500)),
         "{again}"
     );
+}
+
+#[test]
+fn an_import_of_blank_lines_ends_soon() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let blank = "\n".repeat(8 * 1024 * 1024);
+    let answer = server.ask("POST", "/v1/import", &NDJSON, &blank);
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+#[test]
+fn a_line_of_very_many_values_is_refused_before_it_is_read() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let line = format!("{{\"a\":[{}0]}}", "0,".repeat(100_001));
+    let answer = server.ask("POST", "/v1/import", &NDJSON, &line);
+    assert_eq!(answer.status, 400, "{answer:?}");
+    assert!(answer.body.contains("100000 values"), "{answer:?}");
+}
+
+#[test]
+fn an_import_ends_when_its_key_is_revoked() {
+    let sandbox = Sandbox::new();
+    let make = |name: &str, rights: &str| {
+        let made = sandbox
+            .run(&["key", "create", name, "--rights", rights, "--json"])
+            .json();
+        let secret = made["secret"].as_str().unwrap().to_owned();
+        (secret, made["key"]["prefix"].as_str().unwrap().to_owned())
+    };
+    let lines = lines(&sandbox, 2);
+    let (admin, _) = make("admin", "admin");
+    let (secret, prefix) = make("ci", "write");
+    let server = Server::start(&sandbox, &[]);
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    let head = format!(
+        "POST /v1/import HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {secret}\r\n\
+         Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n",
+        server.address
+    );
+    let chunk = |line: &str| format!("{:x}\r\n{line}\n\r\n", line.len() + 1);
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(chunk(&lines[0]).as_bytes()).unwrap();
+    sandbox.run(&["key", "revoke", &prefix]).ok();
+    let bearer = format!("Bearer {secret}");
+    let is_valid = || {
+        let answer = server.ask("GET", "/v1/records", &[("Authorization", &bearer)], "");
+        answer.status == 200
+    };
+    while is_valid() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let rest = format!("{}0\r\n\r\n", chunk(&lines[1]));
+    stream.write_all(rest.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    let bearer = format!("Bearer {admin}");
+    let export = server.ask("GET", "/v1/export", &[("Authorization", &bearer)], "");
+    assert_eq!(export.body.matches("\"content\"").count(), 0, "{export:?}");
 }
