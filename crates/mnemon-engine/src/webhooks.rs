@@ -2,10 +2,12 @@
 //!
 //! A webhook is two records of the system tenant: its definition, and its progress, which is the
 //! number of the change that it has reached. So any server of the store goes on where another one
-//! stopped, and a lease in the progress keeps two of them from sending the same changes.
+//! stopped, and a lease in the progress keeps two of them from sending the same changes. The lease
+//! ends with the attempt.
 //!
-//! A delivery that fails is tried again after a wait that doubles. After [`ATTEMPTS`] the webhook
-//! goes on with later changes, and the delivery becomes a dead letter: the range of its numbers,
+//! The range of a delivery is written down before its first attempt, so that all attempts send the
+//! same changes. A delivery that fails is tried again after a wait that doubles. After [`ATTEMPTS`]
+//! the webhook goes on with later changes at once, and the delivery becomes a dead letter: the range of its numbers,
 //! without contents, so that a redelivery shows nothing that was purged meanwhile.
 //!
 //! The engine has no timer: the server calls [`Webhooks::deliver_due`].

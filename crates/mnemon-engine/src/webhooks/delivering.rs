@@ -16,7 +16,7 @@ use crate::records::Error;
 const PAGE: usize = 100;
 /// Bytes of a delivery, from which on it has fewer changes; one change is sent whatever its size.
 const BODY_BYTES: usize = 1024 * 1024;
-/// How long a process may send for a webhook without writing down that it still does.
+/// How long other processes wait for one that began an attempt and did not write down how it ended.
 const LEASE_MS: i64 = 120_000;
 /// Changes that are not meant, after which the progress is written down all the same.
 const SCANNED: u64 = 10_000;
@@ -102,27 +102,28 @@ impl Webhooks {
             self.rewind(ctx, &mut webhook, newest).await?;
             return Ok((done, None));
         }
-        let letter = self.letter(ctx, &webhook, after).await?;
+        let end = webhook.progress.range_end.unwrap_or(u64::MAX);
+        let letter = self.letter(ctx, &webhook, after, end).await?;
         let (reached, more) = (letter.page.reached, letter.page.more);
         if letter.page.changes.is_empty() {
             let goes_on = self.pass(ctx, &mut webhook, reached).await? && more;
             return Ok((done, goes_on.then_some(webhook)));
         }
-        if !self.claim(ctx, &mut webhook).await? {
+        if !self.claim(ctx, &mut webhook, after, reached).await? {
             return Ok((done, None));
         }
         match self.send(ctx, &webhook, &letter, after).await {
             Ok(()) => {
                 done.sent = 1;
-                let progress = &mut webhook.progress;
-                (progress.reached, progress.failures) = (reached, 0);
-                (progress.next_attempt, progress.last_error) = (None, None);
+                webhook.progress.go_on(reached);
+                webhook.progress.last_error = None;
             }
             Err(NotDelivered(why)) => {
                 done.failed = 1;
-                done.dead = u64::from(fail(&mut webhook, ctx.now, after, reached, why));
+                done.dead = u64::from(fail(&mut webhook, ctx.now, reached, why));
             }
         }
+        webhook.progress.lease = None;
         let goes_on = self.save(ctx, &mut webhook).await? && done.sent > 0 && more;
         Ok((done, goes_on.then_some(webhook)))
     }
@@ -130,8 +131,8 @@ impl Webhooks {
     /// If a backup was restored, numbers begin again where it ended.
     async fn rewind(&self, ctx: &Ctx, webhook: &mut Stored, newest: u64) -> Result<(), Error> {
         self.scanned().remove(&webhook.id);
-        if newest < webhook.progress.reached {
-            webhook.progress.reached = newest;
+        if newest < webhook.progress.reached || webhook.progress.range_end.is_some() {
+            webhook.progress.go_on(newest);
             self.save(ctx, webhook).await?;
         }
         Ok(())
@@ -140,38 +141,58 @@ impl Webhooks {
     /// Passes changes that are not meant; `false` if another process has gone on meanwhile.
     async fn pass(&self, ctx: &Ctx, webhook: &mut Stored, reached: u64) -> Result<bool, Error> {
         self.scanned().insert(webhook.id.clone(), reached);
-        if reached - webhook.progress.reached < SCANNED {
+        // All changes of a delivery that has begun may have been purged.
+        let has_begun = webhook.progress.range_end.is_some();
+        if !has_begun && reached - webhook.progress.reached < SCANNED {
             return Ok(true);
         }
-        webhook.progress.reached = reached;
+        webhook.progress.go_on(reached);
         self.save(ctx, webhook).await
     }
 
-    /// The change up to which everything was sent or is not meant.
+    /// The change up to which everything was sent or is not meant. The beginning of a delivery that
+    /// has begun is fixed.
     fn position(&self, webhook: &Stored) -> u64 {
+        if webhook.progress.range_end.is_some() {
+            return webhook.progress.reached;
+        }
         let scanned = self.scanned().get(&webhook.id).copied();
         scanned.unwrap_or(0).max(webhook.progress.reached)
     }
 
-    /// Takes or renews the lease; `false` if another process has taken it. Written down only when
-    /// half of it is over, as every delivery is written down anyway.
-    async fn claim(&self, ctx: &Ctx, webhook: &mut Stored) -> Result<bool, Error> {
-        let lease = webhook.progress.lease.as_ref();
-        let half = ctx.now.plus_millis(LEASE_MS / 2);
-        let is_held = lease.is_some_and(|it| it.holder == self.holder && it.until > half);
+    /// Writes down, before an attempt, that this process makes it and which changes it sends, so
+    /// that every other attempt sends the same ones; `false` if another process was faster.
+    async fn claim(
+        &self,
+        ctx: &Ctx,
+        webhook: &mut Stored,
+        after: u64,
+        end: u64,
+    ) -> Result<bool, Error> {
+        (webhook.progress.reached, webhook.progress.range_end) = (after, Some(end));
         webhook.progress.lease = Some(Lease {
             holder: self.holder.clone(),
             until: ctx.now.plus_millis(LEASE_MS),
         });
-        Ok(is_held || self.save(ctx, webhook).await?)
+        self.save(ctx, webhook).await
     }
 
-    /// The next page, of as many changes as fit into a delivery.
-    async fn letter(&self, ctx: &Ctx, webhook: &Stored, after: u64) -> Result<Letter, Error> {
+    /// The next page up to `end`, of as many changes as fit into a delivery.
+    async fn letter(
+        &self,
+        ctx: &Ctx,
+        webhook: &Stored,
+        after: u64,
+        end: u64,
+    ) -> Result<Letter, Error> {
         let filter = &webhook.definition.filter;
         let mut limit = PAGE;
         loop {
-            let page = self.records.feed().next(ctx, filter, after, limit).await?;
+            let mut page = self.records.feed().next(ctx, filter, after, limit).await?;
+            if page.reached > end {
+                page.changes.retain(|change| change.seq <= end);
+                (page.reached, page.more) = (end, true);
+            }
             let body = body(webhook, after, &page);
             if body.len() <= BODY_BYTES || limit == 1 {
                 return Ok(Letter { page, body });
@@ -199,7 +220,8 @@ impl Webhooks {
     }
 
     /// Sends a dead letter of the tenant's webhook again, as the changes are now, and removes it
-    /// when it has arrived. `Ok(Err(..))` if it has not.
+    /// when it has arrived; a delivery that waits is then due at once. `Ok(Err(..))` if it has not
+    /// arrived.
     pub async fn redeliver(
         &self,
         ctx: &Ctx,
@@ -213,10 +235,7 @@ impl Webhooks {
         let DeadLetter { after, reached, .. } = letters.next().ok_or_else(missing)?.clone();
         let mut position = after;
         while position < reached {
-            let mut letter = self.letter(ctx, &webhook, position).await?;
-            letter.page.changes.retain(|change| change.seq <= reached);
-            letter.page.reached = letter.page.reached.min(reached);
-            letter.body = body(&webhook, position, &letter.page);
+            let letter = self.letter(ctx, &webhook, position, reached).await?;
             if !letter.page.changes.is_empty() {
                 let sent = self.send(ctx, &webhook, &letter, position).await;
                 if sent.is_err() {
@@ -228,6 +247,8 @@ impl Webhooks {
         loop {
             let letters = &mut webhook.progress.dead_letters;
             letters.retain(|letter| letter.number != number);
+            // The receiver answers again.
+            webhook.progress.next_attempt = None;
             if self.save(ctx, &mut webhook).await? {
                 return Ok(Ok(()));
             }
@@ -259,7 +280,7 @@ fn body(webhook: &Stored, after: u64, page: &FeedPage) -> Vec<u8> {
 }
 
 /// Notes a failed attempt; whether the delivery is given up.
-fn fail(webhook: &mut Stored, now: Time, after: u64, reached: u64, mut why: String) -> bool {
+fn fail(webhook: &mut Stored, now: Time, reached: u64, mut why: String) -> bool {
     why.truncate(why.floor_char_boundary(ERROR_BYTES));
     let progress = &mut webhook.progress;
     progress.failures += 1;
@@ -267,16 +288,15 @@ fn fail(webhook: &mut Stored, now: Time, after: u64, reached: u64, mut why: Stri
     progress.last_error = Some(why.clone());
     let is_dead = progress.failures >= ATTEMPTS;
     if is_dead {
-        let attempts = std::mem::take(&mut progress.failures);
-        progress.reached = reached;
         progress.give_up(DeadLetter {
             number: progress.last_letter + 1,
-            after,
+            after: progress.reached,
             reached,
             at: now,
-            attempts,
+            attempts: progress.failures,
             error: why,
         });
+        progress.go_on(reached);
     }
     is_dead
 }

@@ -65,6 +65,9 @@ pub(super) struct Progress {
     pub(super) dead_letters: Vec<DeadLetter>,
     pub(super) dropped_letters: u64,
     pub(super) last_letter: u64,
+    /// The last change of a delivery that has begun and not ended: its attempts send the changes
+    /// after `reached` up to this one.
+    pub(super) range_end: Option<u64>,
     pub(super) lease: Option<Lease>,
 }
 
@@ -87,6 +90,12 @@ pub struct DeadLetter {
 }
 
 impl Progress {
+    /// Ends the delivery that has begun, if any: the next one has the changes after `reached`.
+    pub(super) fn go_on(&mut self, reached: u64) {
+        (self.reached, self.range_end) = (reached, None);
+        (self.failures, self.next_attempt) = (0, None);
+    }
+
     /// Gives up a delivery. The oldest letter goes when there are too many.
     pub(super) fn give_up(&mut self, letter: DeadLetter) {
         self.last_letter = letter.number;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use futures::FutureExt;
 use mnemon_core::ram::Ram;
 use mnemon_core::webhook::{Delivery, NotDelivered, WebhookSender};
 use mnemon_core::{Changes, Ctx, Filter, Ids, Invalid, Kind, Policy, Right, Store, Tenant, Viewer};
@@ -23,6 +24,8 @@ const SECRET: &str = "hunter2-hunter2-hunter2";
 #[derive(Default)]
 struct Receiver {
     failures: Mutex<VecDeque<bool>>,
+    /// The ids of all attempts.
+    attempts: Mutex<Vec<String>>,
     arrived: Mutex<Vec<(String, String, Value)>>,
 }
 
@@ -53,6 +56,7 @@ impl WebhookSender for Receiver {
 
     async fn send(&self, delivery: &Delivery<'_>) -> Result<(), NotDelivered> {
         assert_eq!(delivery.secret, SECRET);
+        self.attempts.lock().unwrap().push(delivery.id.to_owned());
         if self.failures.lock().unwrap().pop_front().unwrap_or(false) {
             return Err(NotDelivered("the receiver answered 500".to_owned()));
         }
@@ -153,13 +157,98 @@ fn changes_after_the_creation_are_sent_in_order_and_once() {
     assert_eq!(world.list()[0].reached, 4);
     assert_eq!(world.deliver(3), [0, 0, 0]);
     world.add(Some("ann"), "more tea");
-    // Another process goes on where this one stopped.
+    // Another process goes on at once where this one stopped.
     let other = Webhooks::new(world.memory.records(), world.receiver.clone(), "two");
-    let taken = wait(other.deliver_due(&later(4), 9)).unwrap();
-    assert_eq!(taken.sent, 0, "the first process holds the lease");
-    let done = wait(other.deliver_due(&later(10 * 60_000), 9)).unwrap();
+    let done = wait(other.deliver_due(&later(4), 9)).unwrap();
     assert_eq!((done.sent, world.receiver.arrived()), (1, vec![vec![6]]));
-    assert_eq!(world.deliver(10 * 60_000 + 1), [0, 0, 0]);
+    assert_eq!(world.deliver(5), [0, 0, 0]);
+}
+
+/// A receiver that never answers.
+struct Silent;
+
+#[async_trait]
+impl WebhookSender for Silent {
+    fn check(&self, _: &str) -> Result<(), Invalid> {
+        Ok(())
+    }
+
+    async fn send(&self, _: &Delivery<'_>) -> Result<(), NotDelivered> {
+        std::future::pending().await
+    }
+}
+
+#[test]
+fn a_process_that_dies_while_it_sends_leaves_its_lease_and_its_range() {
+    let world = world();
+    let webhook = world.create(Filter::seen_by(Viewer::user("ann")));
+    world.add(Some("bob"), "coffee");
+    let dies = Webhooks::new(world.memory.records(), Arc::new(Silent), "two");
+    // Only the other process knows that it has passed the first change.
+    wait(dies.deliver_due(&later(0), 9)).unwrap();
+    world.add(Some("ann"), "tea");
+    let ctx = later(0);
+    assert!(dies.deliver_due(&ctx, 9).now_or_never().is_none());
+    world.add(Some("ann"), "more tea");
+    assert_eq!(world.deliver(1), [0, 0, 0], "the other one may be sending");
+    assert_eq!(world.deliver(10 * 60_000), [2, 0, 0]);
+    let ids = [(1, 2), (2, 3)].map(|(after, end)| format!("{}-{after}-{end}", webhook.id));
+    assert_eq!(*world.receiver.attempts.lock().unwrap(), ids);
+    assert_eq!(world.receiver.arrived(), [[2], [3]]);
+}
+
+#[test]
+fn changes_do_not_join_a_delivery_that_was_attempted() {
+    let world = world();
+    let webhook = world.create(Filter::all_of_tenant());
+    let purged = world.add(None, "tea");
+    world.receiver.fail(2);
+    assert_eq!(world.deliver(0), [0, 1, 0]);
+    world.add(None, "coffee");
+    assert_eq!(world.deliver(FIRST_WAIT_MS), [0, 1, 0]);
+    assert_eq!(world.deliver(3 * FIRST_WAIT_MS), [2, 0, 0]);
+    let id = |range: &str| format!("{}-{range}", webhook.id);
+    let first = id("0-1");
+    let attempts = [first.clone(), first.clone(), first, id("1-2")];
+    assert_eq!(*world.receiver.attempts.lock().unwrap(), attempts);
+    assert_eq!(world.receiver.arrived(), [[1], [2]]);
+    // A delivery of which nothing is left passes its failures to no other one.
+    let purged_too = world.add(None, "water");
+    world.receiver.fail(1);
+    let now = 10 * FIRST_WAIT_MS;
+    assert_eq!(world.deliver(now), [0, 1, 0]);
+    let ids = [purged, purged_too];
+    wait(world.memory.records().purge(&ctx(), &ids, None)).unwrap();
+    world.receiver.fail(1);
+    assert_eq!(world.deliver(now + FIRST_WAIT_MS), [0, 1, 0]);
+    let shown = &world.list()[0];
+    assert_eq!((shown.failures, shown.reached), (1, 3));
+    assert_eq!(world.deliver(now + 2 * FIRST_WAIT_MS), [1, 0, 0]);
+    assert_eq!(world.receiver.arrived(), [[4, 5]]);
+}
+
+#[test]
+fn a_redelivery_that_arrives_ends_the_wait() {
+    let world = world();
+    let webhook = world.create(Filter::all_of_tenant());
+    world.add(None, "tea");
+    world.receiver.fail(ATTEMPTS as usize + 1);
+    let mut now = 0;
+    for _ in 0..ATTEMPTS {
+        world.deliver(now);
+        now += MOST_WAIT_MS;
+    }
+    world.add(None, "coffee");
+    assert_eq!(world.deliver(now), [0, 1, 0]);
+    assert_eq!(world.deliver(now + 1), [0, 0, 0]);
+    let again = wait(world.webhooks.redeliver(&later(now + 2), &webhook.id, 1));
+    again.unwrap().unwrap();
+    assert_eq!(world.deliver(now + 3), [1, 0, 0]);
+    assert_eq!(world.receiver.arrived(), [[1], [2]]);
+    // The redelivery is another attempt of the same delivery.
+    let attempts = world.receiver.attempts.lock().unwrap().clone();
+    let again = attempts.iter().filter(|id| *id == &attempts[0]).count();
+    assert_eq!(again, ATTEMPTS as usize + 1);
 }
 
 #[test]
@@ -215,9 +304,10 @@ fn a_failure_is_tried_again_and_then_becomes_a_dead_letter() {
         (letter.after, letter.reached, letter.attempts),
         (0, 1, ATTEMPTS)
     );
-    // Later changes are sent all the same.
+    assert_eq!(shown.next_attempt, None);
+    // Later changes are sent all the same, and at once.
     let kept = world.add(None, "coffee");
-    assert_eq!(world.deliver(now + MOST_WAIT_MS), [1, 0, 0]);
+    assert_eq!(world.deliver(now), [1, 0, 0]);
     assert_eq!(world.receiver.arrived(), [[2]]);
     // A redelivery shows the changes as they are now.
     world.receiver.fail(1);

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::time::Instant;
 
 use mnemon_adapters::webhook::{DELIVERY, HttpWebhooks, SIGNATURE, signature};
 use mnemon_cli::config::Config;
@@ -302,6 +303,35 @@ fn a_private_address_is_refused_unless_it_is_allowed() {
     let server = Server::start(&sandbox, &[]);
     let allowed = server.post("/v1/webhooks", &json!({"url": "http://127.0.0.1:9/"}));
     assert_eq!(allowed.status, 200, "{allowed:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn deliveries_go_on_at_once_after_other_hosts_were_allowed() {
+    let sandbox = Sandbox::new();
+    sandbox.config(ALLOWED);
+    let receiver = Receiver::start(200);
+    create(&sandbox, &receiver.url, &["--kind", "note"]);
+    let server = Server::start(&sandbox, &[]);
+    let add = |content: &str| {
+        let body = json!({"content": content, "kind": "note"});
+        assert_eq!(server.post("/v1/records", &body).status, 200);
+        receiver.next().contents()
+    };
+    assert_eq!(add("one"), ["one"]);
+    sandbox.config("[server]\nwebhook_hosts = \"127.0.0.1, 10.0.0.9\"\n");
+    let id = server.child.id().to_string();
+    let kill = Command::new("kill").args(["-HUP", &id]).status();
+    assert!(kill.unwrap().success());
+    // It gets no notes.
+    let other = json!({"url": "http://10.0.0.9/", "kind": ["fact"]});
+    let began = Instant::now();
+    while server.post("/v1/webhooks", &other).status != 200 {
+        assert!(began.elapsed() < PATIENCE, "the hosts were not read again");
+    }
+    let began = Instant::now();
+    assert_eq!(add("two"), ["two"]);
+    assert!(began.elapsed() < PATIENCE / 2, "a lease was left");
 }
 
 #[cfg(unix)]
