@@ -1,6 +1,6 @@
 //! `mnemon serve`
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,11 +104,14 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let reload = door.reload.clone();
     let out = &door.out;
     let every = (args.upkeep > 0).then(|| Duration::from_secs(args.upkeep));
+    let has_variable = door.config.api_key.is_some();
     let ready = |address, needs_key| {
-        let key = match needs_key {
-            true => " -H \"Authorization: Bearer $MNEMON_API_KEY\"",
-            false => "",
+        let key = match (needs_key, has_variable) {
+            (true, true) => " -H \"Authorization: Bearer $MNEMON_API_KEY\"",
+            (true, false) => " -H 'Authorization: Bearer KEY'",
+            (false, _) => "",
         };
+        let address = reachable(address);
         let (url, cert) = match &tls {
             Some(tls) => {
                 let shown = tls.shown(&args.allow_host, address);
@@ -141,6 +144,17 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     .await
 }
 
+/// The address under which this machine reaches a server that listens on all of its addresses.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    address
+}
+
 /// The certificate and its key, from the options or else from the settings.
 fn tls_files(
     cert: Option<PathBuf>,
@@ -164,6 +178,17 @@ fn tls_files(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_addresses_are_reached_by_that_of_this_machine() {
+        for (listened, reached) in [
+            ("0.0.0.0:80", "127.0.0.1:80"),
+            ("[::]:80", "[::1]:80"),
+            ("10.0.0.7:80", "10.0.0.7:80"),
+        ] {
+            assert_eq!(reachable(listened.parse().unwrap()).to_string(), reached);
+        }
+    }
 
     #[test]
     fn localhost_is_this_machine() {

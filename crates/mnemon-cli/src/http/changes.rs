@@ -195,7 +195,7 @@ impl Listener {
             return false;
         };
         let now = self.lock.caller(&self.headers, ctx.now).await;
-        now.is_some_and(|now| now == self.caller)
+        now.is_ok_and(|now| now == self.caller)
     }
 }
 
