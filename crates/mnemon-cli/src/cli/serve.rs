@@ -11,7 +11,7 @@ use mnemon_engine::longterm::Mode;
 
 use super::door::{Door, key, not_indexed};
 use super::mcp::as_server;
-use super::out;
+use super::out::{self, Out};
 use crate::config::AccessSettings;
 use crate::http::{self, Access, Background, HttpLimits, Routes, TlsFiles};
 use crate::mcp::{Options, Profile, Served};
@@ -111,20 +111,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
             (true, false) => " -H 'Authorization: Bearer KEY'",
             (false, _) => "",
         };
-        let address = reachable(address);
-        let (url, cert) = match &tls {
-            Some(tls) => {
-                let shown = tls.shown(&args.allow_host, address);
-                let cert = format!(" --cacert {}", tls.cert.display());
-                (format!("https://{shown}"), cert)
-            }
-            None => (format!("http://{address}"), String::new()),
-        };
-        out.note(&format!("serving at {url}, reference at {url}/docs"));
-        out.note(&format!(
-            "try: curl{cert}{key} {url}/v1/search -H 'Content-Type: application/json' \
-             -d '{{\"query\": \"what does Ann drink\"}}'"
-        ));
+        announce(out, address, key, tls.as_ref(), &args.allow_host);
     };
     let routes = Routes::All(Background {
         upkeep: every,
@@ -142,6 +129,30 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         ready,
     )
     .await
+}
+
+/// Prints where the server is, and a command to try.
+fn announce(out: &Out, address: SocketAddr, key: &str, tls: Option<&TlsFiles>, hosts: &[String]) {
+    let listened = match address.ip().is_unspecified() {
+        true => format!("listening on all addresses ({address}), "),
+        false => String::new(),
+    };
+    let address = reachable(address);
+    let (url, cert) = match tls {
+        Some(tls) => {
+            let shown = tls.shown(hosts, address);
+            let cert = format!(" --cacert {}", tls.cert.display());
+            (format!("https://{shown}"), cert)
+        }
+        None => (format!("http://{address}"), String::new()),
+    };
+    out.note(&format!(
+        "{listened}serving at {url}, reference at {url}/docs"
+    ));
+    out.note(&format!(
+        "try: curl{cert}{key} {url}/v1/search -H 'Content-Type: application/json' \
+         -d '{{\"query\": \"what does Ann drink\"}}'"
+    ));
 }
 
 /// The address under which this machine reaches a server that listens on all of its addresses.

@@ -12,6 +12,7 @@ const OPERATOR: &[&str] = &[
     "allow-origin",
     "features",
     "listen",
+    "repair",
     "server",
     "store",
     "tls-cert",
@@ -62,6 +63,12 @@ pub(super) fn field(name: &str) -> String {
 }
 
 fn route_of(command: &str) -> Option<&'static str> {
+    let mut options = command
+        .split(' ')
+        .filter_map(|word| word.strip_prefix("--"));
+    if options.any(|option| OPERATOR.contains(&option)) {
+        return None;
+    }
     let is_meant = |name: &str| {
         let rest = command.strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
