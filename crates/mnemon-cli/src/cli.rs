@@ -266,6 +266,9 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
         Ok(project) => project,
         Err(error) => return report::failure(&error, wants_json),
     };
+    if flags.server.is_some() && is_of_this_machine(&cli.command) {
+        return report::failure(&Error::LocalCommand(name), wants_json);
+    }
     let env = &project.map_or_else(|| env.clone(), |folder| env.clone().at(&folder));
     let config = match Config::load(&flags, env) {
         Ok(config) => config,
@@ -287,6 +290,22 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => report::failure(&error, json),
     }
+}
+
+/// Whether the command never asks a server. `MNEMON_SERVER` may be set for other commands.
+fn is_of_this_machine(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Model(_)
+            | Command::Eval(_)
+            | Command::Config(_)
+            | Command::Trust(_)
+            | Command::Demo(_)
+            | Command::Serve(_)
+            | Command::Mcp(_)
+            | Command::Completions(_)
+            | Command::Man(_)
+    )
 }
 
 /// Commands that only read the store, by group.

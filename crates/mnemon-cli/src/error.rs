@@ -130,7 +130,7 @@ pub enum Error {
     /// The receiver of a webhook did not take a delivery.
     #[error("the delivery did not arrive: {0}")]
     NotDelivered(String),
-    #[error("`mnemon {0}` works on the store of this machine only")]
+    #[error("`mnemon {0}` works on this machine only")]
     LocalCommand(String),
     #[error(transparent)]
     Audit(#[from] AuditError),
@@ -214,7 +214,7 @@ impl Error {
             Self::Forbidden(_) => return None,
             Self::NotDelivered(_) => "it stays in the list of failed deliveries; try again later",
             Self::LocalCommand(_) => {
-                "run it where the store is, without --server and MNEMON_SERVER"
+                "leave out --server and MNEMON_SERVER, and run it on the machine that is meant"
             }
             Self::NoConversation { .. } => {
                 "`mnemon chat list` shows the conversations of all users, `mnemon chat append` begins one"
@@ -258,6 +258,9 @@ impl Error {
             Self::NotIngested { .. } => return None,
             // Messages of these kinds name the remedy.
             Self::NotBuilt { .. } | Self::Embed(_) => return None,
+            Self::File { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+                "another process listens there; choose another port with --listen (or --http of `mnemon mcp`)"
+            }
             Self::File { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {
                 "name a file in it; `mnemon ingest FOLDER` ingests a whole folder"
             }

@@ -85,7 +85,7 @@ impl Access {
             let length = key.reveal().chars().count();
             if length < KEY_CHARS {
                 let what = format!("has {length} characters; at least {KEY_CHARS} are needed");
-                return Err(Invalid::new("MNEMON_API_KEY", what));
+                return Err(Invalid::new("MNEMON_API_KEY or MNEMON_API_KEY_FILE", what));
             }
         }
         if !lock.is_closed() && !address.ip().is_loopback() {
@@ -155,7 +155,7 @@ pub async fn serve(
     let listener = listener.map_err(Error::file("listened on", place.as_ref()))?;
     let address = listener.local_addr().unwrap_or(address);
     let hosts = Hosts::new(address.ip(), &access.hosts)?;
-    let origins = Origins::new(&access.origins);
+    let origins = Origins::new(&access.origins)?;
     let served = Arc::new(served);
     let api = Arc::new(api::Api::new(served.memory(), served.config().clone()));
     let working = api.clone();

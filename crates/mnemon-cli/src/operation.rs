@@ -180,7 +180,8 @@ impl Access<'_> {
         Ok(meant)
     }
 
-    /// That a caller who is bound to a user owns these records. Others are as good as missing.
+    /// That a caller who is bound to a user owns these records. Records that the caller may not see
+    /// are as good as missing.
     async fn check_own(&self, ids: &[Id]) -> Result<(), Error> {
         let (true, Some(user)) = (self.own_only, self.user) else {
             return Ok(());
@@ -188,15 +189,18 @@ impl Access<'_> {
         let viewer = self.viewer(&Owner::default());
         let records = self.memory.records();
         let found = records.get_seen_by(self.ctx, &viewer, ids).await?;
-        let is_own = |record: &Option<mnemon_core::Record>| {
-            let owner = record.as_ref().map(|record| record.owner.user.as_deref());
-            owner == Some(Some(user))
-        };
-        let others = ids.iter().zip(&found).filter(|(_, record)| !is_own(record));
-        let others: Vec<Id> = others.map(|(id, _)| id.clone()).collect();
-        match others.is_empty() {
+        let missing = ids.iter().zip(&found).filter(|(_, found)| found.is_none());
+        let missing: Vec<Id> = missing.map(|(id, _)| id.clone()).collect();
+        if !missing.is_empty() {
+            return Err(Error::Missing(missing));
+        }
+        let mut owners = found.iter().flatten().map(|record| &record.owner.user);
+        match owners.all(|owner| owner.as_deref() == Some(user)) {
             true => Ok(()),
-            false => Err(Error::Missing(others)),
+            false => {
+                let what = "this key is for one user only, and changes only records of that user";
+                Err(Error::Forbidden(what.to_owned()))
+            }
         }
     }
 

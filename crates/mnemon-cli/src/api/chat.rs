@@ -265,7 +265,11 @@ impl Chat {
             let what = format!("is {count}, from 1 to {most} messages are shown at once");
             return Err(Invalid::new("count", what).into());
         }
-        let before: Option<Cursor> = before.map(str::parse).transpose()?;
+        let before = before.map(|place| {
+            let cursor = place.parse::<Cursor>();
+            cursor.map_err(|wrong| Invalid::new("before", wrong.what))
+        });
+        let before = before.transpose()?;
         let window = self.existing().await?;
         let (messages, next) = window.tail(&self.ctx, before, count).await?;
         Ok(Tail {

@@ -81,6 +81,7 @@ fn evicted(receipt: &Receipt, door: &mut Door) -> Result<(), Error> {
 
 /// In JSON mode every batch's receipt is printed as soon as it is safe.
 async fn many(key: Option<String>, door: &mut Door) -> Result<(), Error> {
+    door.local_option("--jsonl")?;
     let mut lines = Lines::open(None)?;
     let ctx = door.ctx()?;
     let safety = door.config.safety();

@@ -47,7 +47,7 @@ pub(super) struct Root {
 impl Root {
     pub(super) fn open(&self, door: &Door) -> Result<AgentFiles, Error> {
         if self.root.is_some() {
-            door.local()?;
+            door.local_option("--root")?;
         }
         let folder = self.root.as_deref();
         let folder = folder.unwrap_or(&door.config.agents.value);

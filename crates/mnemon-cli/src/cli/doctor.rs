@@ -37,7 +37,7 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     if args.repair {
         // It replaces the files of the store.
-        door.local()?;
+        door.local_option("--repair")?;
     }
     let mut found = args.examine.call_on(&door.config, door).await?;
     let proposals = proposals(&found.examination);

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mnemon_core::{CommitGroup, Ctx};
+use mnemon_core::{CommitGroup, Ctx, Invalid};
 use mnemon_engine::Memory;
 
+use super::input;
 use super::out::Out;
 use super::remote::Remote;
-use super::{input, text};
 use crate::config::{Config, Origin, Secret};
 use crate::{Error, wiring};
 
@@ -64,6 +64,14 @@ impl Door {
     pub(super) fn local(&self) -> Result<(), Error> {
         match &self.remote {
             Some(_) => Err(Error::LocalCommand(self.command.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// The same for an option of the command.
+    pub(super) fn local_option(&self, option: &str) -> Result<(), Error> {
+        match &self.remote {
+            Some(_) => Err(Error::LocalCommand(format!("{} {option}", self.command))),
             None => Ok(()),
         }
     }
@@ -135,14 +143,27 @@ impl Door {
 /// The key of a server: the key itself, or what its file holds.
 pub(super) fn key(config: &Config) -> Result<Option<Secret>, Error> {
     if let Some(key) = &config.api_key {
-        return Ok(Some(key.clone()));
+        return Ok(Some(sendable(key.reveal(), "MNEMON_API_KEY", "the key")?));
     }
     let Some(path) = &config.api_key_file else {
         return Ok(None);
     };
     let key = input::file(path)?;
-    let key = text::one_line(key.trim());
-    Ok(Some(Secret::new(&key)))
+    let place = format!("the key in {}", path.display());
+    Ok(Some(sendable(&key, "MNEMON_API_KEY_FILE", &place)?))
+}
+
+/// A key that a header can hold.
+fn sendable(key: &str, variable: &str, place: &str) -> Result<Secret, Invalid> {
+    let key = key.trim();
+    let wrong = match key {
+        "" => "is empty",
+        key if key.chars().any(char::is_control) => {
+            "is malformed: it has a line break or another control character"
+        }
+        key => return Ok(Secret::new(key)),
+    };
+    Err(Invalid::new(variable, format!("{place} {wrong}")))
 }
 
 /// Why a project's files are not searched, and how they would be.

@@ -21,6 +21,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    // A server would be used instead of the new memory.
+    door.local()?;
     let folder = door.config.cwd.join(args.folder);
     let made = api::init::run(&door.config, &folder)?;
     return_json!(door, &made);

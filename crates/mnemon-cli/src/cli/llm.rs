@@ -36,6 +36,8 @@ pub(super) struct UsageArgs {
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
+    // The server has a model and accounts of its own.
+    door.local()?;
     match args {
         Args::Check(args) => check(args, door).await,
         Args::Usage(args) => usage(&args, door),

@@ -17,7 +17,7 @@ use crate::config::Secret;
 use crate::http::events::{self, Progress};
 use crate::http::problem::{COMMAND_HEADER, Problem};
 use crate::operation::routes::{Method, Routed, Target, is_in_path};
-use crate::operation::{Arguments, Watch};
+use crate::operation::{Arguments, Interface, Watch};
 use crate::{Error, code, wiring};
 
 /// How long the server may take for an answer; it ends a request after as long.
@@ -76,8 +76,8 @@ impl Remote {
             .iter()
             .find(|field| field.is_local && fields.contains_key(field.name))
         {
-            let what = "names a file of this machine, which the server does not see";
-            return Err(Invalid::new(local.name, what).into());
+            let option = local.spelled(Interface::CommandLine);
+            return Err(Error::LocalCommand(format!("{} {option}", O::COMMAND)));
         }
         let path = path(route.path, &mut fields);
         let method = match route.method {
@@ -180,10 +180,26 @@ impl Remote {
             }
         }
         match serde_json::from_slice::<Problem>(&body) {
-            Ok(problem) => Err(error_of(problem)),
+            Ok(mut problem) => {
+                if problem.status == 401 {
+                    problem.hint = Some(self.key_hint().to_owned());
+                }
+                Err(error_of(problem))
+            }
             Err(_) => {
                 Err(self.unreadable(&format!("it has the status {status} and is not of Mnemon")))
             }
+        }
+    }
+
+    /// What to do where the server accepts no key, or not this one.
+    fn key_hint(&self) -> &'static str {
+        match self.key {
+            Some(_) => {
+                "check the key in MNEMON_API_KEY or MNEMON_API_KEY_FILE; the log of the server says \
+                 why it was refused"
+            }
+            None => "set MNEMON_API_KEY or MNEMON_API_KEY_FILE to a key of this server",
         }
     }
 

@@ -1,6 +1,6 @@
 //! `mnemon serve`
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use mnemon_engine::longterm::Mode;
 
 use super::door::{Door, key, not_indexed};
 use super::mcp::as_server;
-use super::out;
+use super::out::{self, Out};
 use crate::config::AccessSettings;
 use crate::http::{self, Access, Background, HttpLimits, Routes, TlsFiles};
 use crate::mcp::{Options, Profile, Served};
@@ -104,24 +104,14 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let reload = door.reload.clone();
     let out = &door.out;
     let every = (args.upkeep > 0).then(|| Duration::from_secs(args.upkeep));
+    let has_variable = door.config.api_key.is_some();
     let ready = |address, needs_key| {
-        let key = match needs_key {
-            true => " -H \"Authorization: Bearer $MNEMON_API_KEY\"",
-            false => "",
+        let key = match (needs_key, has_variable) {
+            (true, true) => " -H \"Authorization: Bearer $MNEMON_API_KEY\"",
+            (true, false) => " -H 'Authorization: Bearer KEY'",
+            (false, _) => "",
         };
-        let (url, cert) = match &tls {
-            Some(tls) => {
-                let shown = tls.shown(&args.allow_host, address);
-                let cert = format!(" --cacert {}", tls.cert.display());
-                (format!("https://{shown}"), cert)
-            }
-            None => (format!("http://{address}"), String::new()),
-        };
-        out.note(&format!("serving at {url}, reference at {url}/docs"));
-        out.note(&format!(
-            "try: curl{cert}{key} {url}/v1/search -H 'Content-Type: application/json' \
-             -d '{{\"query\": \"what does Ann drink\"}}'"
-        ));
+        announce(out, address, key, tls.as_ref(), &args.allow_host);
     };
     let routes = Routes::All(Background {
         upkeep: every,
@@ -139,6 +129,41 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         ready,
     )
     .await
+}
+
+/// Prints where the server is, and a command to try.
+fn announce(out: &Out, address: SocketAddr, key: &str, tls: Option<&TlsFiles>, hosts: &[String]) {
+    let listened = match address.ip().is_unspecified() {
+        true => format!("listening on all addresses ({address}), "),
+        false => String::new(),
+    };
+    let address = reachable(address);
+    let (url, cert) = match tls {
+        Some(tls) => {
+            let shown = tls.shown(hosts, address);
+            let cert = format!(" --cacert {}", tls.cert.display());
+            (format!("https://{shown}"), cert)
+        }
+        None => (format!("http://{address}"), String::new()),
+    };
+    out.note(&format!(
+        "{listened}serving at {url}, reference at {url}/docs"
+    ));
+    out.note(&format!(
+        "try: curl{cert}{key} {url}/v1/search -H 'Content-Type: application/json' \
+         -d '{{\"query\": \"what does Ann drink\"}}'"
+    ));
+}
+
+/// The address under which this machine reaches a server that listens on all of its addresses.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    address
 }
 
 /// The certificate and its key, from the options or else from the settings.
@@ -164,6 +189,17 @@ fn tls_files(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_addresses_are_reached_by_that_of_this_machine() {
+        for (listened, reached) in [
+            ("0.0.0.0:80", "127.0.0.1:80"),
+            ("[::]:80", "[::1]:80"),
+            ("10.0.0.7:80", "10.0.0.7:80"),
+        ] {
+            assert_eq!(reachable(listened.parse().unwrap()).to_string(), reached);
+        }
+    }
 
     #[test]
     fn localhost_is_this_machine() {

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::http::{HeaderMap, header};
 use mnemon_core::{Tenant, Time};
-use mnemon_engine::access::{Caller, ClaimNames, Keys};
+use mnemon_engine::access::{Caller, ClaimNames, Keys, Refused};
 use subtle::ConstantTimeEq;
 
 use crate::config::Secret;
@@ -101,43 +101,68 @@ impl Lock {
             return false;
         };
         let now = self.caller(headers, now).await;
-        now.is_some_and(|now| now == *caller)
+        now.is_ok_and(|now| now == *caller)
     }
 
-    /// Who sent the request; `None` if it shows nothing that is known. All refusals are alike.
-    pub(crate) async fn caller(&self, headers: &HeaderMap, now: Time) -> Option<Caller> {
+    /// Who sent the request, or why its credential is refused. The reason is for the log alone:
+    /// clients get the same answer for each, so that it does not help to guess.
+    pub(crate) async fn caller(&self, headers: &HeaderMap, now: Time) -> Result<Caller, String> {
         let Some(shown) = shown(headers) else {
-            let is_open = !self.is_closed() && !headers.contains_key(header::AUTHORIZATION);
-            return is_open.then(|| Caller::local(self.tenant.clone()));
+            return match (
+                headers.contains_key(header::AUTHORIZATION),
+                self.is_closed(),
+            ) {
+                (false, false) => Ok(Caller::local(self.tenant.clone())),
+                (false, true) => Err("no key was sent".to_owned()),
+                (true, _) => Err("the Authorization header is not one `Bearer KEY`".to_owned()),
+            };
         };
         if let Some(key) = &self.key
             && bool::from(shown.ct_eq(key.reveal().as_bytes()))
         {
             let name = "environment".to_owned();
             let caller = Caller::local(self.tenant.clone());
-            return Some(Caller { name, ..caller });
+            return Ok(Caller { name, ..caller });
         }
-        let shown = std::str::from_utf8(shown).ok()?;
-        if let Some(keys) = &self.keys
-            && let Ok(caller) = keys.resolve(now, shown).await
-        {
-            // That it was used is not worth a failed request.
-            let _ = keys.note_use(now, &caller.name).await;
-            return Some(caller);
+        let shown = std::str::from_utf8(shown).map_err(|_| "the key is not UTF-8".to_owned())?;
+        let refused = match &self.keys {
+            Some(keys) => match keys.resolve(now, shown).await {
+                Ok(caller) => {
+                    // That it was used is not worth a failed request.
+                    let _ = keys.note_use(now, &caller.name).await;
+                    return Ok(caller);
+                }
+                Err(refused) => refused,
+            },
+            None => Refused::Malformed,
+        };
+        match (self.accepted(), refused) {
+            // It does not look like a key of ours, so a token was meant.
+            (Some(accepted), Refused::Malformed) => {
+                let caller = token_caller(&accepted, shown, now).await;
+                caller.map_err(|reason| format!("token: {reason}"))
+            }
+            (_, refused) => Err(refused.to_string()),
         }
-        let accepted = self.accepted()?;
-        let (tokens, names) = accepted.as_ref();
-        let mut claims = tokens.verify(now, shown);
-        if claims == Err(TokenRefused::UnknownKey) {
-            let asking = accepted.clone();
-            // In a separate task, as a client that hangs up must not cancel it. The known keys stay in
-            // use if it fails.
-            let asked = tokio::spawn(async move { asking.0.refresh(now, UNKNOWN_KEY_MS).await });
-            let _ = asked.await;
-            claims = tokens.verify(now, shown);
-        }
-        names.caller(&claims.ok()?).ok()
     }
+}
+
+/// The caller of a token, or why it is refused.
+async fn token_caller(accepted: &Arc<Accepted>, shown: &str, now: Time) -> Result<Caller, String> {
+    let (tokens, names) = accepted.as_ref();
+    let mut claims = tokens.verify(now, shown);
+    if claims == Err(TokenRefused::UnknownKey) {
+        let asking = accepted.clone();
+        // In a separate task, as a client that hangs up must not cancel it. The known keys stay in use
+        // if it fails.
+        let asked = tokio::spawn(async move { asking.0.refresh(now, UNKNOWN_KEY_MS).await });
+        let _ = asked.await;
+        claims = tokens.verify(now, shown);
+    }
+    let claims = claims.map_err(|refused| refused.to_string())?;
+    let caller = names.caller(&claims);
+    // The value of a claim is somebody's name, which the log does not hold.
+    caller.map_err(|wrong| format!("its claim `{}` cannot be used", wrong.field))
 }
 
 /// What follows `Authorization: Bearer `.

@@ -25,7 +25,7 @@ use super::hosts::Hosts;
 use super::import;
 use super::limits::HttpLimits;
 use super::origins::{Origins, preflight, readable};
-use super::problem::Problem;
+use super::problem::{Problem, REQUEST};
 use super::shares::{OverShare, Share, Shares};
 use crate::operation::routes::endpoints;
 use crate::wiring;
@@ -44,6 +44,9 @@ const OPEN: &[&str] = &[
     "/docs/reference.js",
     "/docs/reference.css",
 ];
+
+/// Paths that may be read under any host: probes of orchestrators use the address of a container.
+const HEALTH: &[&str] = &["/healthz", "/readyz"];
 
 pub(super) struct Gate {
     hosts: Hosts,
@@ -264,11 +267,14 @@ pub(super) async fn admit(State(gate): State<Arc<Gate>>, request: Request, next:
 
 async fn checked(gate: &Gate, mut request: Request, next: Next) -> Response {
     let connection = request.extensions_mut().remove::<Arc<Connection>>();
-    let hosts = gate.hosts.check(request.headers(), request.uri());
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    let hosts = match is_read && HEALTH.contains(&request.uri().path()) {
+        true => Ok(()),
+        false => gate.hosts.check(request.headers(), request.uri()),
+    };
     if let Err(refused) = hosts.and_then(|()| gate.origins.check(request.headers())) {
         return refused.into_response();
     }
-    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     if is_read && OPEN.contains(&request.uri().path()) {
         return next.run(request).await;
     }
@@ -276,9 +282,9 @@ async fn checked(gate: &Gate, mut request: Request, next: Next) -> Response {
         Ok(now) => gate.lock.caller(request.headers(), now).await,
         Err(error) => return Problem::of(&error).into_response(),
     };
-    let Some(caller) = caller else {
-        let said = "an API key is needed: send Authorization: Bearer KEY";
-        return Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", said).into_response();
+    let caller = match caller {
+        Ok(caller) => caller,
+        Err(reason) => return unauthorized(&reason),
     };
     request.extensions_mut().insert(caller.clone());
     if gate.requests.available_permits() == 0 {
@@ -316,6 +322,14 @@ async fn checked(gate: &Gate, mut request: Request, next: Next) -> Response {
         }
     }
     answer.map(|body| Body::new(Answer { body, _work: work }))
+}
+
+/// One answer for every credential that is refused; only the log has the reason.
+fn unauthorized(reason: &str) -> Response {
+    let id = REQUEST.try_with(|asked| asked.id.clone());
+    tracing::info!(reason, id = id.unwrap_or_default(), "unauthorized");
+    let said = "the API key is missing or not valid: send Authorization: Bearer KEY";
+    Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", said).into_response()
 }
 
 pub(super) fn is_json(headers: &HeaderMap) -> bool {

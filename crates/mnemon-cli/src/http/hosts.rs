@@ -49,7 +49,8 @@ impl Hosts {
         match is_allowed {
             true => Ok(()),
             false => {
-                let said = "this host is not served; --allow-host NAME allows it";
+                let said = "this host is not served; the operator of the server can allow it with \
+                            --allow-host NAME";
                 Err(Box::new(Problem::new(
                     StatusCode::FORBIDDEN,
                     "wrong-host",

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::problem::MEDIA_TYPE;
 use super::{events, export, import, words};
 use crate::cli;
-use crate::operation::routes::{Endpoint, endpoints, is_in_path};
+use crate::operation::routes::{Endpoint, Method, endpoints, is_in_path};
 use crate::operation::{Field, Shape};
 
 /// The shapes of the answers, which the JSON of the command line has, too.
@@ -44,7 +44,7 @@ const ERRORS: &[(&str, &str)] = &[
     ("500", "The store is damaged, or the server has a bug"),
     ("501", "The store of this server cannot do it"),
     ("503", "The server is busy or stopping; try again"),
-    ("507", "The disk of the server, or the quota, is full"),
+    ("507", "The disk of the server is full"),
 ];
 
 /// The whole document.
@@ -68,6 +68,7 @@ pub fn document() -> Value {
     ] {
         paths.insert(path.to_owned(), json!({"get": health(path, about)}));
     }
+    paths.insert("/metrics".to_owned(), json!({"get": metrics()}));
     let mut document = json!({
         "openapi": "3.1.0",
         "info": {
@@ -127,6 +128,22 @@ fn health(path: &str, about: &str) -> Value {
             "403": {"$ref": "#/components/responses/problem"},
             "503": {"$ref": "#/components/responses/problem"},
         },
+    })
+}
+
+fn metrics() -> Value {
+    let mut responses = Map::new();
+    responses.insert(
+        "200".to_owned(),
+        json!({
+            "description": "Metrics in the format of Prometheus (OpenMetrics 1.0)",
+            "content": {"application/openmetrics-text": {"schema": {"type": "string"}}},
+        }),
+    );
+    errors(&mut responses);
+    json!({
+        "operationId": "metrics", "summary": "Show the metrics of the server", "tags": ["server"],
+        "responses": responses, "x-right": "admin",
     })
 }
 
@@ -330,9 +347,12 @@ fn bound(shape: &Shape, schema: &mut Value) {
 }
 
 fn operation_id(endpoint: &Endpoint) -> String {
-    let words = match endpoint.command {
-        "" => endpoint.route.path.trim_start_matches("/v1/"),
-        command => command,
+    let route = &endpoint.route;
+    let path = route.path.trim_start_matches("/v1/");
+    let words = match (endpoint.command, path.rsplit_once("/{")) {
+        ("", Some((path, _))) if route.method == Method::Delete => format!("{path}/delete"),
+        ("", _) => path.to_owned(),
+        (command, _) => command.to_owned(),
     };
     let words = words.replace(['{', '}'], "");
     words.replace([' ', '/', '-'], "_")
@@ -431,7 +451,7 @@ fn responses(endpoint: &Endpoint, shapes: &Value) -> Value {
         "200".to_owned(),
         json!({"description": "Done", "headers": headers, "content": content}),
     );
-    if !endpoint.route.method.has_body() {
+    if endpoint.route.method == Method::Get {
         responses.insert(
             "304".to_owned(),
             json!({"description": "The version in If-None-Match is the current one"}),

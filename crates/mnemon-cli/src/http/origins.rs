@@ -3,6 +3,7 @@
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use mnemon_core::Invalid;
 
 use super::problem::Problem;
 
@@ -11,11 +12,19 @@ use super::problem::Problem;
 pub(super) struct Origins(Vec<String>);
 
 impl Origins {
-    pub(super) fn new(named: &[String]) -> Self {
-        let named = named
-            .iter()
-            .map(|origin| origin.trim_end_matches('/').to_lowercase());
-        Self(named.collect())
+    pub(super) fn new(named: &[String]) -> Result<Self, Invalid> {
+        let named = named.iter().map(|name| {
+            let origin = name.trim_end_matches('/').to_lowercase();
+            match is_origin(&origin) {
+                true => Ok(origin),
+                false => {
+                    let name = name.escape_debug();
+                    let what = format!("`{name}` is not an origin: write https://NAME:PORT");
+                    Err(Invalid::new("allow-origin", what))
+                }
+            }
+        });
+        named.collect::<Result<_, _>>().map(Self)
     }
 
     /// That the request comes from no web page, or from one that is allowed.
@@ -29,7 +38,8 @@ impl Origins {
         match is_allowed && sent.next().is_none() {
             true => Ok(()),
             false => {
-                let said = "pages of this origin may not call the server; --allow-origin allows it";
+                let said = "pages of this origin may not call the server; its operator can allow \
+                            them with --allow-origin ORIGIN";
                 Err(Box::new(Problem::new(
                     StatusCode::FORBIDDEN,
                     "wrong-origin",
@@ -74,6 +84,17 @@ pub(super) fn readable(mut response: Response, origin: HeaderValue) -> Response 
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, read);
     headers.append(header::VARY, HeaderValue::from_static("origin"));
     response
+}
+
+/// Whether it is a scheme, a host and perhaps a port, as browsers send it.
+fn is_origin(text: &str) -> bool {
+    let Ok(uri) = text.parse::<Uri>() else {
+        return false;
+    };
+    let named = uri.scheme_str().zip(uri.authority());
+    named.is_some_and(|(scheme, host)| {
+        !host.as_str().contains('@') && text == format!("{scheme}://{host}")
+    })
 }
 
 fn is_local(origin: &str) -> bool {

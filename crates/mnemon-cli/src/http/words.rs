@@ -6,6 +6,19 @@ use std::sync::LazyLock;
 
 use crate::operation::routes::endpoints;
 
+/// Options of the program that no field has: they are for the operator of the server.
+const OPERATOR: &[&str] = &[
+    "allow-host",
+    "allow-origin",
+    "features",
+    "listen",
+    "repair",
+    "server",
+    "store",
+    "tls-cert",
+    "tls-key",
+];
+
 /// Commands that have a route, with its fields, method and path; those of more words come first.
 static ROUTES: LazyLock<Vec<(&'static str, Vec<&'static str>, String)>> = LazyLock::new(|| {
     let named = endpoints()
@@ -71,7 +84,8 @@ fn fields(text: &str, is_quoted: bool) -> String {
         let (option, left) = after.split_at(end.unwrap_or(after.len()));
         words.push_str(before);
         let begins = before.is_empty() || before.ends_with([' ', '(']);
-        match (begins && !option.is_empty(), is_quoted) {
+        let is_field = begins && !option.is_empty() && !OPERATOR.contains(&option);
+        match (is_field, is_quoted) {
             (true, true) => words.push_str(&option.replace('-', "_")),
             (true, false) => words.push_str(&format!("`{}`", option.replace('-', "_"))),
             (false, _) => words.push_str(&format!("--{option}")),
@@ -98,6 +112,14 @@ mod tests {
             (
                 "`mnemon doctor --repair` repairs what it can",
                 "`mnemon doctor --repair` repairs what it can",
+            ),
+            (
+                "can allow it with --allow-host NAME",
+                "can allow it with --allow-host NAME",
+            ),
+            (
+                "rebuild with --features otel",
+                "rebuild with --features otel",
             ),
             ("a -- b, x--y and --", "a -- b, x--y and --"),
             ("`--", "`--"),

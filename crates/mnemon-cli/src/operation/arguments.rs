@@ -1,6 +1,6 @@
 //! Checks what a caller sent against the fields of an operation, and says exactly what is wrong.
 
-use mnemon_core::{Id, Invalid, Owner, secrets};
+use mnemon_core::{Cursor, Id, Invalid, Owner, secrets};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -98,6 +98,13 @@ impl Arguments {
     /// The text of a field, if it was sent.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         self.0.get(name)?.as_str().map(str::to_owned)
+    }
+
+    /// The place in a list that a field names, if it was sent.
+    pub(crate) fn cursor(&self, name: &str) -> Result<Option<Cursor>, Invalid> {
+        let cursor = self.text(name).map(|text| text.parse::<Cursor>());
+        let cursor = cursor.transpose();
+        cursor.map_err(|wrong| Invalid::new(name, wrong.what))
     }
 
     /// The text of a field that must be sent.

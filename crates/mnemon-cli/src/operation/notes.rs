@@ -4,7 +4,7 @@
 pub(crate) mod json;
 
 use mnemon_core::rank::Recipe;
-use mnemon_core::{Cursor, Id, Invalid, Namespace, Owner, limits};
+use mnemon_core::{Id, Invalid, Namespace, Owner, limits};
 use mnemon_engine::notes::{
     Added, Cleaned, Cleared, FoundNotes, NewNote, NoteCounts, NoteFilter, NotePage, NoteQuery,
     NoteText,
@@ -266,13 +266,11 @@ impl Operation for NoteList {
     }
 
     async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<NotePage, Error> {
-        let after = arguments.text("after").map(|text| text.parse::<Cursor>());
+        let after = arguments.cursor("after")?;
         let limit = arguments.whole("limit").unwrap_or(PAGE);
         let filter = filter(access, &mut arguments)?;
         let notes = access.memory.notes();
-        Ok(notes
-            .list(access.ctx, &filter, after.transpose()?, limit)
-            .await?)
+        Ok(notes.list(access.ctx, &filter, after, limit).await?)
     }
 }
 

@@ -105,14 +105,13 @@ impl Operation for List {
 
     async fn run(access: &Access<'_>, mut arguments: Arguments) -> Result<Self::Answer, Error> {
         let limit = arguments.whole("limit").unwrap_or(api::list::LIMIT);
-        let after = arguments.text("after").map(|cursor| cursor.parse());
         let scan = Scan {
             order: match arguments.text("order").as_deref() {
                 Some("oldest") => Order::Oldest,
                 Some("written") => Order::Written,
                 _ => Order::Newest,
             },
-            after: after.transpose()?,
+            after: arguments.cursor("after")?,
             ..Scan::new(visible_to(access, &mut arguments)?, limit)
         };
         api::list::run(access.memory, access.ctx, scan).await

@@ -285,7 +285,7 @@ fn a_message_of_another_program_is_accepted() {
     assert_eq!(messages[2]["role"], "USER");
     assert_eq!(messages[5]["content"][0]["output"][0]["text"], "a\u{fffd}b");
     for (message, why) in [
-        ("[1]", "message 1: is not an object"),
+        ("[1]", "message[0]: is not an object"),
         ("7", "--message: must be an object"),
         ("{", "is not JSON"),
         (r#"{"role":"ASSISTANT"}"#, "has no content"),

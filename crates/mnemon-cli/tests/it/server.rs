@@ -124,38 +124,12 @@ impl Server {
         headers: &[(&str, &str)],
         body: &str,
     ) -> Answer {
-        let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
-        if !headers.iter().any(|(name, _)| *name == "Host") {
-            text += &format!("Host: {}\r\n", self.address);
-        }
-        for (name, value) in headers {
-            text += &format!("{name}: {value}\r\n");
-        }
-        if !body.is_empty() {
-            text += &format!("Content-Length: {}\r\n", body.len());
-        }
-        self.send(&format!("{text}\r\n{body}"))
+        ask_at(&self.address, method, path, headers, body)
     }
 
     /// Sends these bytes, and reads until the server hangs up.
     pub(crate) fn send(&self, text: &str) -> Answer {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        // The server may have refused already, and closed.
-        let _ = stream.write_all(text.as_bytes());
-        let mut bytes = Vec::new();
-        let _ = stream.read_to_end(&mut bytes);
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-        let status = head
-            .split(' ')
-            .nth(1)
-            .and_then(|status| status.parse().ok());
-        Answer {
-            status: status.unwrap_or(0),
-            head: head.to_owned(),
-            body: body.to_owned(),
-        }
+        send_to(&self.address, text)
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {
@@ -169,6 +143,41 @@ impl Server {
             &[("Content-Type", "application/json")],
             &body.to_string(),
         )
+    }
+}
+
+/// A request to the server at an address.
+fn ask_at(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+    if !headers.iter().any(|(name, _)| *name == "Host") {
+        text += &format!("Host: {address}\r\n");
+    }
+    for (name, value) in headers {
+        text += &format!("{name}: {value}\r\n");
+    }
+    if !body.is_empty() {
+        text += &format!("Content-Length: {}\r\n", body.len());
+    }
+    send_to(address, &format!("{text}\r\n{body}"))
+}
+
+fn send_to(address: &str, text: &str) -> Answer {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    // The server may have refused already, and closed.
+    let _ = stream.write_all(text.as_bytes());
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok());
+    Answer {
+        status: status.unwrap_or(0),
+        head: head.to_owned(),
+        body: body.to_owned(),
     }
 }
 

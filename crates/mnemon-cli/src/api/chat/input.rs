@@ -25,7 +25,10 @@ pub fn messages_of(ctx: &Ctx, json: Value) -> Result<Vec<Message>, Invalid> {
     let prompt = system.map(|system| message_of(ctx, json!({"role": "system", "content": system})));
     let messages = items.into_iter().enumerate().map(|(number, item)| {
         let read = message_of(ctx, item);
-        read.map_err(|error| Invalid::new(format!("message {}", number + 1), error.what))
+        read.map_err(|wrong| {
+            let part = wrong.field.strip_prefix("message").unwrap_or_default();
+            Invalid::new(format!("message[{number}]{part}"), wrong.what)
+        })
     });
     let mut messages = prompt
         .into_iter()
@@ -68,6 +71,9 @@ pub fn message_of(ctx: &Ctx, mut json: Value) -> Result<Message, Invalid> {
     if let Some(time) = TIME_FIELDS.iter().find_map(|name| fields.remove(*name)) {
         fields.insert("timestamp".to_owned(), json!(timestamp(&time)?));
     }
+    if let Some(role) = fields.get("role") {
+        check_role(role)?;
+    }
     fields.entry("id").or_insert_with(|| json!(""));
     let read = match is_openai(&fields) {
         true => from_openai(fields),
@@ -81,6 +87,20 @@ pub fn message_of(ctx: &Ctx, mut json: Value) -> Result<Message, Invalid> {
         ));
     }
     Ok(message)
+}
+
+/// Roles of messages, in our format and in that of OpenAI.
+const ROLES: &[&str] = &["user", "assistant", "system", "tool", "developer"];
+
+fn check_role(role: &Value) -> Result<(), Invalid> {
+    let word = role.as_str().unwrap_or_default().to_lowercase();
+    match ROLES.contains(&word.as_str()) {
+        true => Ok(()),
+        false => {
+            let what = format!("must be one of: {}", ROLES.join(", "));
+            Err(Invalid::new("message.role", what))
+        }
+    }
 }
 
 /// The fields that may hold the time of a message.

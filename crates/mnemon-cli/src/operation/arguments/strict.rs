@@ -18,6 +18,10 @@ pub(super) fn check(shape: &Shape, value: &Value, place: &str) -> Result<(), Inv
             let _ = number;
             return Ok(());
         }
+        (Shape::Whole { min, max }, Value::Number(number)) => {
+            let what = format!("is {number}; a whole number from {min} to {max} is allowed");
+            return Err(Invalid::new(place, what));
+        }
         (Shape::Choices(words), Value::Array(items)) => {
             texts(items, place)?;
             let mut given = items.iter().filter_map(Value::as_str);

@@ -227,7 +227,7 @@ fn mcp_keeps_to_the_key() {
     ] {
         let answer = tool(&server, &ann, name, &arguments);
         assert!(
-            answer.body.contains("there is no record shared"),
+            answer.body.contains("changes only records of that user"),
             "{name}: {answer:?}"
         );
     }
@@ -300,10 +300,14 @@ fn a_bound_key_takes_no_place_of_others() {
             "PATCH",
             "/v1/records/shared",
             &json!({"content": "Ann was here"}),
-            404,
+            403,
         ),
-        ("DELETE", "/v1/notes/shared", &none, 404),
-        ("POST", "/v1/forget", &json!({"ids": ["shared"]}), 404),
+        ("DELETE", "/v1/records/shared", &none, 403),
+        ("DELETE", "/v1/notes/shared", &none, 403),
+        ("POST", "/v1/forget", &json!({"ids": ["shared"]}), 403),
+        // Records that the caller does not see are missing.
+        ("DELETE", "/v1/records/robots", &none, 404),
+        ("DELETE", "/v1/records/nobodys", &none, 404),
         (
             "POST",
             "/v1/records",
@@ -495,4 +499,81 @@ fn health_is_shown_without_a_key_to_head_as_well() {
         assert_eq!((head.status, head.body.as_str()), (200, ""), "{path}");
     }
     assert_eq!(server.ask("HEAD", "/v1/stats", &[], "").status, 401);
+}
+
+#[test]
+fn health_is_shown_under_any_host_and_other_paths_are_not() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let ask = |path: &str, header: (&str, &str)| server.ask("GET", path, &[header], "");
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(ask(path, ("Host", "10.1.2.3:8750")).status, 200, "{path}");
+        let origin = ask(path, ("Origin", "https://evil.example"));
+        assert_eq!(origin.status, 403, "{path}");
+        assert!(
+            origin.body.contains("with --allow-origin ORIGIN"),
+            "{origin:?}"
+        );
+    }
+    for path in ["/openapi.json", "/v1/stats"] {
+        let refused = ask(path, ("Host", "10.1.2.3:8750"));
+        assert_eq!(refused.status, 403, "{path}");
+        assert!(
+            refused.body.contains("with --allow-host NAME"),
+            "{refused:?}"
+        );
+    }
+}
+
+#[test]
+fn a_refused_key_has_one_answer_and_its_reason_is_in_the_log() {
+    use std::io::{BufRead, BufReader};
+    let sandbox = Sandbox::new();
+    let (revoked, prefix) = key(&sandbox, &["old", "--rights", "read"]);
+    sandbox.run(&["key", "revoke", &prefix]).ok();
+    let mut child = sandbox
+        .command()
+        .args(["serve", "--listen", "127.0.0.1:0", "--log", "json"])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut next = |wanted: &str| {
+        let line = lines.by_ref().map_while(Result::ok);
+        line.into_iter().find(|line| line.contains(wanted)).unwrap()
+    };
+    let serving = next("serving at ");
+    let (_, address) = serving.split_once("http://").unwrap();
+    let address = address.split(',').next().unwrap().to_owned();
+    let tried = next("try: curl");
+    assert!(tried.contains("-H 'Authorization: Bearer KEY'"), "{tried}");
+    let mut answers = std::collections::BTreeSet::new();
+    for (shown, reason) in [
+        (revoked.as_str(), "the key was revoked"),
+        ("Bearer nonsense", "the key is malformed or has a typo"),
+        ("Basic x", "the Authorization header is not one"),
+    ] {
+        let answer = super::ask_at(
+            &address,
+            "GET",
+            "/v1/stats",
+            &[("Authorization", shown)],
+            "",
+        );
+        assert_eq!(answer.status, 401, "{answer:?}");
+        answers.insert(answer.json()["detail"].to_string());
+        let line = next("unauthorized");
+        assert!(line.contains(reason), "{line}");
+        let secret = shown.rsplit(['_', ' ']).next().unwrap();
+        assert!(!line.contains(secret) || secret == "x", "{line}");
+    }
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert!(
+        answers
+            .iter()
+            .all(|said| said.contains("missing or not valid")),
+        "{answers:?}"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

@@ -105,7 +105,7 @@ impl Target {
             ("list", session.clone(), Value::Null),
             row("get", Value::Null),
             row("update", json!({"content": "mine"})),
-            row("records_id", Value::Null),
+            row("records_delete", Value::Null),
             row(
                 "search",
                 json!({"query": "their secret", "session": self.session, "min_score": 0}),
@@ -151,7 +151,7 @@ impl Target {
             ),
             row("chat_snapshot", json!({"label": self.label})),
             row("chat_restore", json!({})),
-            row("conversations_session_snapshots_label", Value::Null),
+            row("conversations_session_snapshots_delete", Value::Null),
             row("chat_clear", json!({})),
             row("long_term_record", json!({"content": ["mine"]})),
             row("long_term_retrieve", json!({"keywords": ["their secret"]})),
@@ -260,6 +260,7 @@ impl Target {
             row("changes", Value::Null),
             row("healthz", Value::Null),
             row("readyz", Value::Null),
+            row("metrics", Value::Null),
         ]
     }
 }

@@ -342,7 +342,9 @@ fn top_says_why_it_shows_nothing() {
     let stranger = Sandbox::new();
     let (code, error) = stranger.run(&["top", "--server", &url]).failed();
     assert!(
-        code == 5 && error.contains("an API key is needed"),
+        code == 5
+            && error.contains("key is missing or not valid")
+            && error.contains("set MNEMON_API_KEY"),
         "{code}: {error}"
     );
     // Whether a server is ready is no secret.

@@ -87,7 +87,7 @@ fn compare(mode: &[&str]) {
         let mut remote = run(&there, &["--server", &url]);
         if LOCAL.contains(&command) {
             assert_eq!(remote.code, 12, "{command}: {remote:?}");
-            let said = "works on the store of this machine only";
+            let said = "works on this machine only";
             assert!(remote.err.contains(said), "{command}: {remote:?}");
             // Both stores go on alike.
             remote = run(&there, &[]);
@@ -130,4 +130,72 @@ fn a_server_that_is_not_there_or_not_ours_is_an_error() {
         .failed();
     assert_eq!(code, 2);
     assert!(!sandbox.path(".local").exists(), "nothing was made here");
+}
+
+#[test]
+fn commands_and_options_of_this_machine_say_so() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let url = server.url();
+    let file = sandbox.file("tea.md", "Ann prefers tea");
+    for (args, named) in [
+        (vec!["llm", "usage"], "mnemon llm usage"),
+        (vec!["init"], "mnemon init"),
+        (vec!["config"], "mnemon config"),
+        (vec!["man", "pages"], "mnemon man"),
+        (
+            vec!["key", "list", "--all-tenants"],
+            "mnemon key list --all-tenants",
+        ),
+        (
+            vec!["note", "add", "--file", &file],
+            "mnemon note add --file",
+        ),
+        (vec!["add", "--jsonl"], "mnemon add --jsonl"),
+        (vec!["doctor", "--repair"], "mnemon doctor --repair"),
+        (
+            vec!["agent", "list", "--root", "."],
+            "mnemon agent list --root",
+        ),
+    ] {
+        let (code, said) = sandbox
+            .run(&[&args[..], &["--server", &url]].concat())
+            .failed();
+        assert_eq!(code, 12, "{said}");
+        let works = format!("`{named}` works on this machine only");
+        assert!(said.contains(&works), "{said}");
+    }
+    assert!(!sandbox.path(".mnemon").exists(), "nothing was made here");
+    // The variable is set for other commands.
+    let sandbox = sandbox.with("MNEMON_SERVER", &url);
+    sandbox.run(&["config"]).ok();
+    assert_eq!(sandbox.run(&["init"]).code, 12);
+}
+
+#[test]
+fn a_key_that_cannot_be_used_is_blamed_on_its_variable() {
+    let sandbox = Sandbox::new().with("MNEMON_API_KEY", "0123456789abcdef0123");
+    let server = Server::start(&sandbox, &[]);
+    let url = server.url();
+    let list = |sandbox: &Sandbox| sandbox.run(&["list", "--server", &url]).failed();
+    let (code, said) = list(&Sandbox::new().with("MNEMON_API_KEY", "wrong"));
+    assert_eq!(code, 5, "{said}");
+    assert!(said.contains("missing or not valid"), "{said}");
+    assert!(said.contains("check the key in MNEMON_API_KEY"), "{said}");
+    let (_, said) = list(&Sandbox::new());
+    assert!(said.contains("set MNEMON_API_KEY or"), "{said}");
+    let (code, said) = list(&Sandbox::new().with("MNEMON_API_KEY", "one\ntwo"));
+    assert_eq!(code, 2, "{said}");
+    assert!(
+        said.contains("MNEMON_API_KEY: the key is malformed"),
+        "{said}"
+    );
+    for (content, wrong) in [("\n", "is empty"), ("one\ntwo", "is malformed")] {
+        let other = Sandbox::new();
+        let file = other.file("key", content);
+        let (code, said) = list(&other.with("MNEMON_API_KEY_FILE", &file));
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains("MNEMON_API_KEY_FILE: the key in"), "{said}");
+        assert!(said.contains(wrong), "{said}");
+    }
 }

@@ -176,3 +176,63 @@ fn an_address_that_is_none_is_refused_with_an_example() {
         assert!(error.contains("for example 127.0.0.1:8750"), "{error}");
     }
 }
+
+#[test]
+fn mistakes_name_the_field_as_it_was_sent() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let append = |message: serde_json::Value| {
+        let body = json!({ "message": message });
+        server.post("/v1/conversations/s1/messages", &body)
+    };
+    for (answer, field, detail) in [
+        (
+            server.get("/v1/records?after=zzz"),
+            "after",
+            "`zzz` is not a cursor",
+        ),
+        (
+            server.get("/v1/notes?after=zzz"),
+            "after",
+            "`zzz` is not a cursor",
+        ),
+        (
+            append(json!([{"role": "user", "content": "tea"}, {"role": "BOGUS", "content": "x"}])),
+            "message[1].role",
+            "must be one of: user, assistant, system, tool",
+        ),
+        (
+            server.post("/v1/search", &json!({"query": "tea", "limit": -1})),
+            "limit",
+            "is -1; a whole number from 1 to",
+        ),
+    ] {
+        let problem = answer.json();
+        assert_eq!((answer.status, &problem["field"]), (400, &json!(field)));
+        let said = problem["detail"].as_str().unwrap();
+        assert!(said.starts_with(detail), "{said}");
+    }
+}
+
+#[test]
+fn options_of_serve_are_checked_and_a_port_in_use_is_explained() {
+    let sandbox = Sandbox::new();
+    for origin in [
+        "foo",
+        "*",
+        "https://a.example/path",
+        "https://u@a.example",
+        "",
+    ] {
+        let args = ["serve", "--listen", "127.0.0.1:0", "--allow-origin", origin];
+        let (code, said) = sandbox.run(&args).failed();
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains("is not an origin: write https://"), "{said}");
+    }
+    let server = Server::start(&sandbox, &["--allow-origin", "https://a.example:8443/"]);
+    let (_, said) = sandbox
+        .run(&["serve", "--listen", &server.address])
+        .failed();
+    assert!(said.contains("another process listens there"), "{said}");
+    assert!(said.contains("--listen"), "{said}");
+}
