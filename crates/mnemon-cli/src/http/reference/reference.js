@@ -39,7 +39,8 @@ const example = (method, path, operation) => {
   const sent = kinds.includes("application/json") ? `-d '${JSON.stringify(body)}'` : "-T FILE";
   const data = kinds.length ? ` \\\n  -H 'Content-Type: ${kinds.find((kind) => kind.endsWith("json"))}' ${sent}` : "";
   const verb = method === "GET" ? "" : ` -X ${method}`;
-  return `curl${verb} ${location.origin}${path}${data}`;
+  const key = operation["x-right"] ? " \\\n  -H 'Authorization: Bearer KEY'" : "";
+  return `curl${verb} ${location.origin}${path}${key}${data}`;
 };
 
 const show = (method, path, operation) => {
