@@ -330,18 +330,22 @@ impl AuditLog {
         }
     }
 
-    /// The old head stays until the new one is whole.
+    /// In place: the few bytes fit into one sector, so that they change together. Renaming a new file
+    /// would make the next sync wait for it.
     fn write_head(&self, head: &Head) -> io::Result<()> {
-        let path = head_path(&self.path);
-        let fresh = beside(&self.path, "head-new");
         let mut options = private::options();
         let mut file = options
             .write(true)
             .create(true)
-            .truncate(true)
-            .open(&fresh)?;
-        file.write_all(&serde_json::to_vec(head)?)?;
-        fs::rename(&fresh, &path)
+            .truncate(false)
+            .open(head_path(&self.path))?;
+        let bytes = serde_json::to_vec(head)?;
+        file.write_all(&bytes)?;
+        let length = bytes.len() as u64;
+        match file.metadata()?.len() > length {
+            true => file.set_len(length),
+            false => Ok(()),
+        }
     }
 
     /// Held until the file is dropped. A lock file that was replaced while we waited does not count.

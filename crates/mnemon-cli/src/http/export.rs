@@ -135,7 +135,7 @@ impl Pages {
     async fn lines(&mut self, scan: Scan) -> Result<Bytes, Error> {
         // The key may have been revoked since the last page.
         if !self.lock.still_allows(&self.headers, &self.caller).await {
-            return Err(Error::Forbidden("the key is not valid any more".to_owned()));
+            return Err(Error::Forbidden("the key is no longer valid".to_owned()));
         }
         let page = api::list::run(&self.seat.memory, &self.ctx, scan.clone()).await?;
         let mut lines = Vec::new();

@@ -245,7 +245,7 @@ impl Import {
         }
         // The key may have been revoked since the last batch.
         if !self.lock.still_allows(&self.headers, &self.caller).await {
-            let what = format!("the key is not valid any more{}", self.before());
+            let what = format!("the key is no longer valid{}", self.before());
             let status = StatusCode::UNAUTHORIZED;
             return Err(refused(status, "unauthorized", what));
         }
