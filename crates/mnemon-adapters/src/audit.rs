@@ -156,7 +156,8 @@ impl AuditLog {
 
     /// That the log can be opened for writing.
     pub fn check(&self) -> Result<(), AuditError> {
-        self.open().map(drop).map_err(|source| self.failed(source))
+        let opened = private::make_folder(parent(&self.path)).and_then(|()| self.open());
+        opened.map(drop).map_err(|source| self.failed(source))
     }
 
     /// Appends an entry and returns when it is on the disk. Entries that arrive while others are

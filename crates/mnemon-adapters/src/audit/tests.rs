@@ -306,3 +306,12 @@ fn any_single_change_is_noticed() {
     });
     run.unwrap();
 }
+
+#[test]
+fn a_log_in_a_new_folder_can_be_written_and_one_that_is_a_folder_cannot() {
+    let folder = tempfile::tempdir().unwrap();
+    AuditLog::at(folder.path().join("new/audit.jsonl"))
+        .check()
+        .unwrap();
+    AuditLog::at(folder.path()).check().unwrap_err();
+}
