@@ -108,12 +108,12 @@ async fn answer(importing: Arc<Importing>, caller: Caller, request: Request) -> 
                     };
                     import.run(&watch).await
                 });
-                done.await.unwrap_or_else(|error| Err(problem_of(&error)))
+                done.await.map_err(|error| problem_of(&error)).flatten()
             })
         });
     }
     let done = api.finish(async move { import.run(&unwatched).await });
-    match done.await.unwrap_or_else(|error| Err(problem_of(&error))) {
+    match done.await.map_err(|error| problem_of(&error)).flatten() {
         Ok(answer) => json_response(&answer),
         Err(problem) => closing(problem),
     }
