@@ -46,7 +46,7 @@ fn nothing_is_changed_while_the_audit_log_cannot_be_written() {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("log")).unwrap();
     let log = sandbox.path("log").display().to_string();
-    sandbox.config(&format!("[server]\naudit = {log:?}\n"));
+    sandbox.config(format!("[server]\naudit = {log:?}\n"));
     let server = Server::start(&sandbox, &[]);
     let answer = server.post("/v1/records", &json!({"content": "tea"}));
     assert_eq!(answer.status, 503, "{answer:?}");
