@@ -108,7 +108,7 @@ impl Tokens {
                 true => age_ms,
                 false => age_ms.min(RETRY_MS),
             };
-            // Another task may have asked after this one was told the time.
+            // Another task may have asked since `now` was read.
             if (now.millis() - at.millis()).abs() < least_ms {
                 return Ok(());
             }

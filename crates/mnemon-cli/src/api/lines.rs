@@ -111,7 +111,7 @@ pub fn at(place: &str, line: u64, done: &str, source: Error) -> Error {
     }
 }
 
-/// The line of a batch that an error is about, if that can be told; otherwise the first. `ids` are those
+/// The line of a batch that an error is about, if it is known; otherwise the first. `ids` are those
 /// of the batch.
 pub fn blamed(ids: &[(u64, Option<Id>)], error: &Error) -> u64 {
     let first = ids.first().map_or(1, |(line, _)| *line);

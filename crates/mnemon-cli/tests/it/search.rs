@@ -220,10 +220,10 @@ fn another_embedder_does_not_lose_what_was_there() {
         ["dog"],
         "by the vector of the built-in"
     );
-    let told = with(&other, &["reembed", "--json"]);
-    let told: Value = serde_json::from_str(&told).unwrap();
-    assert_eq!(told["embedded"], 1);
-    assert_eq!(told["embedder"], other);
+    let answer = with(&other, &["reembed", "--json"]);
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["embedded"], 1);
+    assert_eq!(answer["embedder"], other);
     assert_eq!(ids(&found(&other)), ["dog"], "by its own");
     assert_eq!(
         with("builtin", &["upkeep"]).lines().next(),

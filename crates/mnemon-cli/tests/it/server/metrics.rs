@@ -347,7 +347,7 @@ fn top_says_why_it_shows_nothing() {
             && error.contains("set MNEMON_API_KEY"),
         "{code}: {error}"
     );
-    // Whether a server is ready is no secret.
+    // Anybody may ask whether a server is ready.
     assert_eq!(stranger.run(&["top", "--ready", "--server", &url]).code, 0);
     drop(server);
     let (code, error) = sandbox.run(&["top", "--ready", "--server", &url]).failed();
