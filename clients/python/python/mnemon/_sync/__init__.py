@@ -1,0 +1,1 @@
+"""The sync client: generated from `mnemon._async`, besides `io.py`."""
