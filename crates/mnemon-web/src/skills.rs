@@ -1,0 +1,182 @@
+//! Skills and rules that were learnt, with their evidence.
+
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use crate::shell::{choice, escaped, field, label, record_path, token};
+use crate::text::{self, Fields};
+use crate::{Answer, Failure, Visit, chart, shell};
+
+const STATES: &[&str] = &["candidate", "active", "retired"];
+/// What a person may decide about a skill.
+const DECISIONS: &[(&str, &str)] = &[
+    ("approve", "Approve"),
+    ("reject", "Reject"),
+    ("retire", "Retire"),
+    ("pin", "Pin"),
+    ("unpin", "Unpin"),
+];
+
+pub(crate) async fn list(visit: &Visit<'_>) -> Result<Answer, Failure> {
+    let (status, task) = (visit.asked("status"), visit.asked("task_type"));
+    let page = visit.call(
+        "GET /v1/skills",
+        json!({ "status": status, "task_type": task, "limit": 200 }),
+    );
+    let page = page.await?;
+    let all = page.items("skills");
+    let content = html! {
+        h1 { "Skills and rules" }
+        form.fields method="get" action="/skills" data-auto {
+            (choice("status", "Status", "any", STATES, status.unwrap_or_default()))
+            (field("task_type", "Type of task", task.unwrap_or_default(), "any"))
+            button type="submit" { "Show" }
+        }
+        (shell::notices(&page))
+        @if all.is_empty() {
+            (shell::empty("Nothing is learnt yet. Skills come from logged steps of tasks:",
+                "mnemon experience log '{\"task_type\":\"deploy\",\"tool\":\"run_cmd\",\"input\":{\"cmd\":\"npm install\"}}'"))
+        } @else {
+            div.scroll tabindex="0" role="group" aria-label="Table" { table {
+                thead { tr { th { "Skill or rule" } th { "Status" } th.count { "Runs" } th { "Success with it" } th.count {} th.count { "Without" } } }
+                tbody { @for one in all { (row(one)) } }
+            } }
+        }
+    };
+    Ok(shell::page(visit.visitor, "/skills", "Skills", &content).into())
+}
+
+fn row(one: &Value) -> Markup {
+    let evidence = one.get("evidence").unwrap_or(&Value::Null);
+    let with = rate(evidence.get("with"));
+    html! {
+        tr {
+            td.content { a data-row href=(format!("/skills/{}", escaped(one.text("id")))) { (text::line(title(one))) } }
+            td { (state(evidence)) }
+            td.count { (evidence.whole("support")) }
+            td { (chart::bar(with.unwrap_or(0.0))) }
+            td.count { (percent(with)) }
+            td.count { (percent(rate(evidence.get("without")))) }
+        }
+    }
+}
+
+fn state(evidence: &Value) -> Markup {
+    html! {
+        (label(evidence.text("status")))
+        @if evidence.flag("pinned") { " " (label("pinned")) }
+        @if evidence.flag("approved") { " " (label("approved")) }
+    }
+}
+
+/// A share of the runs, if there are any.
+fn rate(rate: Option<&Value>) -> Option<f64> {
+    let rate = rate?;
+    let of = rate.whole("of");
+    (of > 0).then(|| rate.whole("good") as f64 / of as f64)
+}
+
+fn percent(rate: Option<f64>) -> String {
+    rate.map_or_else(|| "–".to_owned(), |rate| format!("{:.0} %", rate * 100.0))
+}
+
+fn title(one: &Value) -> &str {
+    let skill = one.pointer("/skill/use_when").and_then(Value::as_str);
+    let rule = one.pointer("/rule/text").and_then(Value::as_str);
+    skill.or(rule).unwrap_or("(without words)")
+}
+
+pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
+    let one = visit
+        .call("GET /v1/skills/{id}", json!({ "id": visit.in_path("id") }))
+        .await?;
+    let evidence = one.get("evidence").unwrap_or(&Value::Null);
+    let may_decide = visit.visitor.may_write && visit.visitor.user.is_none();
+    let content = html! {
+        h1 { (if one.get("rule").is_some() { "Rule" } else { "Skill" }) " " (text::id(one.text("id"))) }
+        @if visit.asked("done").is_some() {
+            div.done role="status" { p { "Changed. The history has the commit, and can undo it." } a.button href="/history" { "History" } }
+        }
+        section.card { (body(&one)) }
+        section.card { h2 { "Evidence" } (rates(evidence)) }
+        @if may_decide {
+            section.card {
+                h2 { "Decide" }
+                p.quiet { "Agents see active skills only. An approved skill is active, a rejected or retired one is not. A pinned one is not retired by itself. Each decision can be undone in the history." }
+                div.actions { @for (decision, words) in DECISIONS {
+                    form method="post" action=(format!("/skills/{}/state", escaped(one.text("id")))) {
+                        (token(visit.visitor))
+                        input type="hidden" name="decision" value=(decision);
+                        button type="submit" { (words) }
+                    }
+                } }
+            }
+        }
+        section.card {
+            h2 { "Runs that speak for it" }
+            @if one.texts("runs").is_empty() { p.quiet { "None: somebody wrote it." } }
+            ul.plain { @for run in one.texts("runs").iter().take(50) {
+                li { a href=(record_path(run)) { (text::id(run)) } }
+            } }
+            p { a href=(record_path(one.text("id"))) { "The record with its history" } }
+        }
+    };
+    Ok(shell::page(visit.visitor, "/skills", "Skill", &content).into())
+}
+
+fn body(one: &Value) -> Markup {
+    let skill = one.get("skill");
+    html! {
+        p.lead { (text::clean(text::cut(title(one), 2000).0)) }
+        @if let Some(skill) = skill {
+            ol.steps { @for step in skill.items("tool_sops") {
+                li { code { (text::name(step.text("tool"))) } " " (text::line(step.text("action"))) }
+            } }
+            @if !skill.text("preferences").is_empty() { p { "Preferences: " (text::line(skill.text("preferences"))) } }
+            @if !skill.text("task_type").is_empty() { p.quiet { "Type of task: " (text::name(skill.text("task_type"))) } }
+        }
+    }
+}
+
+fn rates(evidence: &Value) -> Markup {
+    let interval = evidence.items("interval");
+    let bound = |place: usize| {
+        interval
+            .get(place)
+            .and_then(Value::as_f64)
+            .map(|bound| bound * 100.0)
+    };
+    html! {
+        p { (state(evidence)) }
+        table.parts {
+            thead.hidden { tr { th { "Runs" } th { "Share" } th { "Success" } } }
+            tbody {
+                @for (name, words) in [("with", "with it"), ("without", "without it")] {
+                    @let share = rate(evidence.get(name));
+                    tr { th scope="row" { (words) } td { (chart::bar(share.unwrap_or(0.0))) } td.count { (percent(share)) } }
+                }
+            }
+        }
+        @if let (Some(low), Some(high)) = (bound(0), bound(1)) {
+            p.quiet { "With 95 % confidence the true rate is between " (format!("{low:.0} % and {high:.0} %")) "." }
+        }
+        @if !evidence.text("held").is_empty() { p.quiet { "Held back: " (text::clean(evidence.text("held"))) } }
+        @if !evidence.text("last_confirmed").is_empty() { p.quiet { "Last confirmed " (text::time(evidence.text("last_confirmed"))) } }
+    }
+}
+
+pub(crate) async fn change(visit: &Visit<'_>) -> Result<Answer, Failure> {
+    let sent = visit.sent("decision").unwrap_or_default();
+    let known = DECISIONS.iter().find(|(decision, _)| *decision == sent);
+    let Some((decision, _)) = known else {
+        return Err(Failure::new(400, "invalid", "this decision is not known"));
+    };
+    let id = visit.in_path("id");
+    visit
+        .call(
+            &format!("POST /v1/skills/{{id}}/{decision}"),
+            json!({ "id": id }),
+        )
+        .await?;
+    Ok(Answer::See(format!("/skills/{}?done=1", escaped(id))))
+}
