@@ -9,6 +9,9 @@
 //! head is written after the log: entries that follow it and continue the chain are valid, because a
 //! process may be killed in between. A lock file serialises processes. At a size limit the log is
 //! renamed to `NAME.SEQ`, by its first entry, and the chain continues in a new file.
+//!
+//! The log ends with spaces, which the next entries overwrite: a file system syncs that much sooner
+//! than a file that grows.
 
 mod read;
 #[cfg(test)]
@@ -116,6 +119,8 @@ impl Head {
 
 /// Hexadecimal digits of a hash.
 const HASH: usize = 64;
+/// Spaces at the end are written up to a multiple of this size.
+const ROOM_BYTES: u64 = 64 * 1024;
 /// What stands before the hash in a line.
 const BEFORE_HASH: &str = ",\"hash\":\"";
 
@@ -124,7 +129,7 @@ const BEFORE_HASH: &str = ",\"hash\":\"";
 pub struct AuditLog {
     path: PathBuf,
     most_bytes: u64,
-    /// The end of the log as this process wrote it: its length and newest entry.
+    /// The end of the log as this process wrote it: where the newest entry ends, and that entry.
     written: Mutex<Option<(u64, Head)>>,
     /// Events that wait for the next append, with the callers that wait for it.
     queue: Mutex<Vec<Waiting>>,
@@ -216,7 +221,7 @@ impl AuditLog {
         Ok(())
     }
 
-    /// What was appended, as the length of the file and the newest entry.
+    /// Where the newest entry ends, and that entry.
     fn append_locked(
         &self,
         events: &[AuditEvent],
@@ -224,22 +229,28 @@ impl AuditLog {
     ) -> io::Result<(u64, Head)> {
         let _lock = self.lock()?;
         let mut file = self.open()?;
-        let mut length = file.metadata()?.len();
+        let mut size = file.metadata()?.len();
         let head = self.head()?;
-        // The head, too: another process may have begun a file that has the same length now.
-        let mut head = match known {
-            Some((end, known)) if end == length && head.as_ref() == Some(&known) => known,
+        // Another process may have written since: then there is another head, or, if it was killed
+        // before it wrote the head, an entry where we left spaces.
+        let is_end = |file: &mut File, end| Ok::<_, io::Error>(read::byte_at(file, end)? == b' ');
+        let (mut end, mut head) = match known {
+            Some((end, known))
+                if head.as_ref() == Some(&known) && end < size && is_end(&mut file, end)? =>
+            {
+                (end, known)
+            }
             _ => {
-                let (end, head) = self.resume(&mut file, length, head)?;
-                length = end;
-                head
+                let end = read::end_of_entries(&mut file, size)?;
+                self.resume(&mut file, end, head)?
             }
         };
-        if length >= self.most_bytes {
+        if end >= self.most_bytes {
+            file.set_len(end)?;
             drop(file);
             self.rotate(&head)?;
             file = self.open()?;
-            length = 0;
+            (size, end) = (0, 0);
         }
         let mut lines = String::new();
         for event in events {
@@ -248,23 +259,31 @@ impl AuditLog {
             let seq = head.seq + 1;
             head = Head { seq, hash };
         }
-        let written = file
-            .write_all(lines.as_bytes())
-            .and_then(|()| file.sync_data());
-        if let Err(error) = written {
+        let next = end + lines.len() as u64;
+        if next >= size {
+            let room = ROOM_BYTES - next % ROOM_BYTES;
+            lines.extend(std::iter::repeat_n(
+                ' ',
+                usize::try_from(room).unwrap_or_default(),
+            ));
+        }
+        let at = SeekFrom::Start(end);
+        let written = file.seek(at).and_then(|_| file.write_all(lines.as_bytes()));
+        if let Err(error) = written.and_then(|()| file.sync_data()) {
             // What was not acknowledged is taken back, as far as the disk allows.
-            let _ = file.set_len(length);
+            let _ = file.set_len(end);
             return Err(error);
         }
-        if length == 0 {
+        if end == 0 {
             sync_folder(parent(&self.path))?;
         }
         self.write_head(&head)?;
-        Ok((length + lines.len() as u64, head))
+        Ok((next, head))
     }
 
-    /// Where to go on: the length without an unfinished line, and the entry that is followed. If
-    /// entries are missing or damaged, the chain goes on behind the head, and the gap stays visible.
+    /// Where to go on: the length of the entries without an unfinished line, and the entry that is
+    /// followed. If entries are missing or damaged, the chain goes on behind the head, and the gap
+    /// stays visible.
     fn resume(&self, file: &mut File, length: u64, head: Option<Head>) -> io::Result<(u64, Head)> {
         let head = match head {
             Some(head) => head,
@@ -280,6 +299,8 @@ impl AuditLog {
         let (mut end, last) = last_line(file, length)?;
         if length - end > LINE_BYTES {
             // No entry is that long: the file is damaged, and its bytes stay for an examination.
+            file.set_len(length)?;
+            file.seek(SeekFrom::Start(length))?;
             file.write_all(b"\n")?;
             end = length + 1;
         } else if end < length {
@@ -302,7 +323,6 @@ impl AuditLog {
             hash: entry.hash,
         });
         let newer = last.filter(|last| last.seq > head.seq);
-        file.seek(SeekFrom::End(0))?;
         Ok((end, newer.unwrap_or(head)))
     }
 
@@ -318,8 +338,9 @@ impl AuditLog {
         let mut options = private::options();
         options
             .read(true)
-            .append(true)
+            .write(true)
             .create(true)
+            .truncate(false)
             .open(&self.path)
     }
 

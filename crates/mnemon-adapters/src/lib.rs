@@ -22,8 +22,11 @@ pub use files::{Disk, sweep_stale};
 pub use health::{BackupSummary, Examination, Finding};
 pub use http::client_of as http_client_of;
 pub use open::{
-    Opened, Restored, SCHEMES, backup, check_backup, examine, missing, open, repair, restore,
+    Opened, Restored, SCHEMES, backup, check_backup, examine, is_same_store, is_unused, missing,
+    open, open_replica, repair, restore,
 };
 pub use private::make_folder as make_private_folder;
 pub use store::jsonl::{Jsonl, Notices, Skipped};
+#[cfg(feature = "postgres")]
+pub use store::postgres::Postgres;
 pub use store::sqlite::{Saving, Sqlite};

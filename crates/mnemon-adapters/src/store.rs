@@ -1,6 +1,8 @@
 //! The stores, and the errors and names that they share.
 
 pub(crate) mod jsonl;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
 pub(crate) mod sqlite;
 
 use std::io;

@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use mnemon_adapters::Sqlite;
 use mnemon_adapters::embed::Builtin;
-use mnemon_cli::api::ingest::{Request, Response, run as ingest};
 use mnemon_core::embed::{EmbedError, Embedder, ModelId};
 use mnemon_core::{Ctx, Ids, Tenant, Time};
 use mnemon_engine::Memory;
+use mnemon_operations::api::ingest::{Request, Response, run as ingest};
 
 type Failure = Box<dyn std::error::Error>;
 

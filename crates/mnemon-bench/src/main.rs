@@ -18,6 +18,7 @@ mod learn;
 mod log;
 mod mcp;
 mod measure;
+mod postgres;
 mod recall;
 mod stores;
 
@@ -49,6 +50,18 @@ enum What {
         /// Where the stores are made; a temporary folder otherwise.
         #[arg(long)]
         folder: Option<std::path::PathBuf>,
+    },
+    /// Search in PostgreSQL as a tenant grows. The tenants stay, and are used again.
+    Postgres {
+        /// How many records, one column each.
+        #[arg(long, value_delimiter = ',', default_value = "10000,100000")]
+        sizes: Vec<usize>,
+        /// An empty database, as a URL.
+        #[arg(long)]
+        url: String,
+        /// Measure the index in memory, too.
+        #[arg(long)]
+        memory: bool,
     },
     /// Appending to a conversation and keeping its window small, as it grows.
     Chat {
@@ -158,6 +171,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         What::Stores { sizes, folder } => stores::run(&sizes, folder.as_deref()),
         What::Ingest { files, folder } => ingest::run(files, folder.as_deref()),
         What::Recall { sizes, folder } => recall::run(&sizes, folder.as_deref()),
+        What::Postgres { sizes, url, memory } => postgres::run(&sizes, &url, memory),
         What::Edges => edges::run(&edges::SIZES),
         What::Late { records, vectors } => following::late(records, vectors),
         What::Tenants {

@@ -23,13 +23,13 @@ const BATCH: usize = 1000;
 const TURN: usize = 20;
 
 /// Words by rank: the first are the common ones, as in a language.
-struct Vocabulary {
+pub(crate) struct Vocabulary {
     words: Vec<String>,
     state: u64,
 }
 
 impl Vocabulary {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // Whole words of the built-in model, so that they mean something to it.
         let vocabulary = include_str!("../../mnemon-adapters/assets/vocab.txt");
         let whole = |word: &&str| word.len() > 2 && word.bytes().all(|b| b.is_ascii_lowercase());
@@ -58,7 +58,7 @@ impl Vocabulary {
         self.words.get(rank).cloned().unwrap_or_default()
     }
 
-    fn text(&mut self, words: usize) -> String {
+    pub(crate) fn text(&mut self, words: usize) -> String {
         let words: Vec<String> = (0..words).map(|_| self.word()).collect();
         words.join(" ")
     }

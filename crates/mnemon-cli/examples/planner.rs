@@ -13,13 +13,13 @@
     reason = "an example shows what it does; it is no part of the program"
 )]
 
-use mnemon_cli::config::Config;
-use mnemon_cli::wiring;
 use mnemon_core::{Ctx, Role, Scope, Time};
 use mnemon_engine::{
     Memory, MemoryItem, MemoryQuery, MemoryWriteEvent, Node, Payload, Place, Task, TaskStatus,
     TaskStep,
 };
+use mnemon_operations::config::Config;
+use mnemon_operations::wiring;
 use serde_json::{Map, Value, json};
 
 type Failed = Box<dyn std::error::Error>;

@@ -47,6 +47,7 @@ mod list;
 mod llm;
 mod man;
 mod mcp;
+mod migrate;
 mod model;
 mod note;
 mod out;
@@ -76,13 +77,12 @@ mod write;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::config::{Config, Environment, Flags, ignored_notice};
-use crate::{Error, wiring};
 use door::Door;
+use mnemon_operations::config::{Config, Environment, Flags, ignored_notice};
+use mnemon_operations::{Error, wiring};
 
 /// Memory for AI agents: one binary, one file, no key, no server.
 ///
@@ -154,6 +154,7 @@ enum Command {
     Import(import::Args),
     Backup(backup::Args),
     Restore(restore::Args),
+    Migrate(migrate::Args),
     Read(read::Args),
     Write(write::Args),
     #[command(subcommand)]
@@ -213,9 +214,13 @@ fn after_help() -> String {
 }
 
 /// Runs the program.
-pub fn main() -> ExitCode {
+pub fn main() -> u8 {
+    run_with(std::env::args_os().collect())
+}
+
+/// The same with these arguments, the name of the program first.
+pub fn run_with(args: Vec<OsString>) -> u8 {
     quiet_pdf_panics();
-    let args: Vec<OsString> = std::env::args_os().collect();
     run(args, &Environment::of_process())
 }
 
@@ -234,7 +239,7 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
-fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
+fn run(args: Vec<OsString>, env: &Environment) -> u8 {
     let wants_json = args.iter().any(|arg| arg == "--json");
     let started = std::time::Instant::now();
     let color = color_of(&args);
@@ -286,8 +291,8 @@ fn run(args: Vec<OsString>, env: &Environment) -> ExitCode {
         out::error_line(format!("{surroundings}, {millis} ms"));
     }
     match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Ok(()) => 0,
+        Err(error) if error.is_broken_pipe() => 0,
         Err(error) => report::failure(&error, json),
     }
 }
@@ -378,7 +383,7 @@ fn use_color(color: clap::ColorChoice) {
 
 /// What a command works on, for `--verbose`.
 fn surroundings(config: &Config) -> String {
-    let store = crate::config::without_passwords(&config.store.value);
+    let store = mnemon_operations::config::without_passwords(&config.store.value);
     let files = config.files.iter().map(|file| file.display().to_string());
     let files: Vec<String> = files.collect();
     let files = match files.is_empty() {
@@ -456,6 +461,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Import(args) => import::run(args, door).await,
         Command::Backup(args) => backup::run(args, door),
         Command::Restore(args) => restore::run(args, door),
+        Command::Migrate(args) => migrate::run(args, door).await,
         Command::Read(args) => read::run(args, door).await,
         Command::Write(args) => write::run(args, door).await,
         Command::Note(args) => note::run(args, door).await,
@@ -509,3 +515,6 @@ mod tests {
         }
     }
 }
+
+#[cfg(test)]
+mod same_fields_tests;

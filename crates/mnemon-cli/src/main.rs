@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    mnemon_cli::cli::main()
+    mnemon_cli::cli::main().into()
 }

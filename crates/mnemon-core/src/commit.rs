@@ -10,6 +10,7 @@ pub mod closure;
 
 mod needs;
 mod planner;
+mod replay;
 mod request;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
@@ -189,6 +190,15 @@ pub enum Effect {
     Write { entry: Entry, record: Box<Record> },
     /// Moves the current version to the history, and marks there that it was deleted.
     Bury { entry: Entry, id: Id },
+    /// The same for a deletion that was copied, under the version that it had: versions before it
+    /// may be gone, and so may the record.
+    Tombstone {
+        entry: Entry,
+        id: Id,
+        version: u64,
+        /// When the version expires that was deleted.
+        expires: Option<Time>,
+    },
     /// Leaves nothing of the record's content: no version, no history, no links. A purge leaves a
     /// tombstone, which holds the id, for listeners of the change feed.
     Erase { id: Id, purged: Option<Entry> },

@@ -49,10 +49,12 @@ pub use model::{
     limits, note,
 };
 pub use ports::{
-    Answer, Backend, Background, Batch, Capabilities, Cause, Change, Changes, Embedding, Expect,
-    Fate, Features, Group, Hidden, HiddenScan, IdempotencyKey, IndexCapabilities, IndexFilters,
-    IndexUsage, Match, Op, Outcome, Probe, QueryTerm, Receipt, ScoreScale, SearchIndex,
-    SessionCount, SessionWindow, SimilarTerm, Statistics, Store, StoreError, Tally, TenantIndex,
-    TermRole, Traits, Upkept, embed, files, llm, log, longterm, rerank, sessions_by_scan, webhook,
+    Answer, Backend, Background, Batch, Capabilities, Cause, Change, ChangeHandler, Changes, Claim,
+    Claimed, CodedVector, Embedding, Expect, Fate, Features, Group, Hidden, HiddenScan,
+    IdempotencyKey, IndexCapabilities, IndexFilters, IndexUsage, Match, Op, Outcome, Probe,
+    QueryTerm, Receipt, Replay, Replica, ScoreScale, SearchIndex, SessionCount, SessionWindow,
+    SimilarTerm, Statistics, Store, StoreError, StoredChange, StoredPage, StoredReceipt, Tally,
+    TenantIndex, TermRole, Traits, Upkept, embed, files, llm, log, longterm, rerank,
+    sessions_by_scan, webhook,
 };
 pub use search::{Candidate, dates, index, rank, speakers, text, vector};

@@ -15,8 +15,9 @@ pub use image::{Image, Past};
 use crate::model::{Filter, Grant, Id, Page, Record, Right, Scan, Tenant};
 use crate::ports::embed::ModelId;
 use crate::ports::{
-    Answer, Batch, Capabilities, Change, Changes, Embedding, Hidden, HiddenScan, IndexCapabilities,
-    Probe, Receipt, SearchIndex, Store, StoreError, Tally, Upkept,
+    Answer, Batch, Capabilities, Change, Changes, CodedVector, Embedding, Hidden, HiddenScan,
+    IndexCapabilities, Probe, Receipt, Replica, SearchIndex, Store, StoreError, StoredPage,
+    StoredReceipt, Tally, Upkept,
 };
 
 /// A store that lives as long as the process.
@@ -148,6 +149,47 @@ impl Store for Ram {
         self.search(grant, |Searched { image, index }| {
             index.embed(image, vectors)
         })
+    }
+}
+
+#[async_trait]
+impl Replica for Ram {
+    async fn tenants(&self, grant: &Grant) -> Result<Vec<Tenant>, StoreError> {
+        grant.require(Right::Purge)?;
+        let images = lock(&self.images);
+        let used = images.iter().filter(|(_, it)| !it.image.is_unused());
+        let mut tenants: Vec<Tenant> = used.map(|(tenant, _)| tenant.clone()).collect();
+        tenants.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+        Ok(tenants)
+    }
+
+    async fn stored_changes(
+        &self,
+        grant: &Grant,
+        after: u64,
+        limit: usize,
+    ) -> Result<StoredPage, StoreError> {
+        grant.require(Right::Read)?;
+        Ok(self.with(grant, |image| image.stored_changes(after, limit)))
+    }
+
+    async fn stored_receipts(
+        &self,
+        grant: &Grant,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<StoredReceipt>, StoreError> {
+        grant.require(Right::Read)?;
+        Ok(self.with(grant, |image| image.stored_receipts(after, limit)))
+    }
+
+    /// Vectors of this store end with it, so none are copied.
+    async fn restore_vectors(
+        &self,
+        _: &Grant,
+        _: Vec<(u64, CodedVector)>,
+    ) -> Result<(), StoreError> {
+        Ok(())
     }
 }
 

@@ -87,6 +87,13 @@ impl Records {
         self.remove(ctx, ids, Mode::Forget, key, None).await
     }
 
+    /// Derived records that forgetting these would delete, too.
+    pub async fn would_cascade(&self, ctx: &Ctx, ids: &[Id]) -> Result<Vec<Id>, Error> {
+        let stores = self.on_all_stores();
+        let family = Family::of(&stores, ctx, &self.roots(&stores, ids), Mode::Forget).await?;
+        Ok(family.goes_seen().cloned().collect())
+    }
+
     /// The same for one record, if it still has this version.
     pub async fn forget_version(
         &self,

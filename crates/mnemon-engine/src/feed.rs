@@ -4,8 +4,9 @@
 //!
 //! 1. `commits = feed.commits(tenant)`, before it reads;
 //! 2. pages with [`Feed::next`] until [`FeedPage::more`] is false;
-//! 3. waits for [`Feed::next_commit`] beyond `commits`, or for a second: other processes are not
-//!    heard, so it then compares [`Feed::newest`] with the number that it reached.
+//! 3. waits for [`Feed::next_commit`] beyond `commits`, or for a second, and longer while
+//!    [`Feed::hears_others`]: a commit of another process may not be heard, so it then compares
+//!    [`Feed::newest`] with the number that it reached.
 //!
 //! Expired records are no changes: a listener reads the time in the record. Changes that upkeep has
 //! dropped from the history are not in the feed either, so a listener that was away for longer than
@@ -83,13 +84,19 @@ impl Feed {
         Ok(self.records.store.newest_change(&grant).await?)
     }
 
-    /// How many commits of the tenant this process has acknowledged.
+    /// How many commits of the tenant this process has acknowledged, or heard of.
     pub fn commits(&self, tenant: &Tenant) -> u64 {
         self.records.signal.commits(tenant)
     }
 
-    /// Waits until this process has acknowledged more commits of the tenant than `seen`.
+    /// Whether commits of other processes are heard of at present.
+    pub fn hears_others(&self) -> bool {
+        self.records.store.hears_others()
+    }
+
+    /// Waits until there are more commits of the tenant than `seen`.
     pub fn next_commit(&self, tenant: &Tenant, seen: u64) -> NextCommit {
+        self.records.signal.listen_to(self.records.store.as_ref());
         self.records.signal.beyond(tenant, seen)
     }
 }

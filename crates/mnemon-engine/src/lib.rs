@@ -30,6 +30,7 @@ mod documents;
 pub mod feed;
 pub mod learn;
 mod memory;
+mod migration;
 pub mod notes;
 mod records;
 mod search;
@@ -50,6 +51,7 @@ pub use memory::{
     SessionSummary, Sop, State, StatePayload, Step, TOP_DOCS, TOP_SKILLS, Task, TaskList,
     TaskStatus, TaskStep, ToldEvidence, ToolSop, Trace, Turn, UserProfile, Utterance, Whom,
 };
+pub use migration::{Migration, Sums, TenantState, Watch as MigrationWatch};
 pub use records::{
     Draft, Edit, Edited, Embedded, Error, INDEX_ACTOR, NextCommit, OnConflict, Records, Retention,
     Safety,

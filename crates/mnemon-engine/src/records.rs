@@ -28,9 +28,9 @@ use mnemon_core::embed::Embedder;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::window::Readings;
 use mnemon_core::{
-    Backend, Batch, Capabilities, Change, Changes, Ctx, Expect, Filter, Grant, Hidden, HiddenScan,
-    Id, IdempotencyKey, Ids, Invalid, Limits, Op, Page, Policy, Receipt, Record, Right, Scan,
-    SearchIndex, SessionCount, Store, StoreError, Tally, Upkept, Viewer,
+    Backend, Batch, Capabilities, Change, Changes, Claim, Claimed, Ctx, Expect, Filter, Grant,
+    Hidden, HiddenScan, Id, IdempotencyKey, Ids, Invalid, Limits, Op, Page, Policy, Receipt,
+    Record, Right, Scan, SearchIndex, SessionCount, Store, StoreError, Tally, Upkept, Viewer,
 };
 
 use crate::records::commit_signal::CommitSignal;
@@ -181,6 +181,15 @@ impl Records {
         let receipt = self.store.apply(grant, batch).await?;
         self.signal.announce(grant.tenant());
         Ok(receipt)
+    }
+
+    /// Claims a job of the tenant of `ctx`, which may be the system tenant, for one process.
+    pub async fn claim(&self, ctx: &Ctx, claim: &Claim<'_>) -> Result<Claimed, Error> {
+        let grant = match ctx.tenant.is_system() {
+            true => self.policy.check_system(ctx, Right::Write)?,
+            false => self.policy.check(ctx, Right::Write)?,
+        };
+        Ok(self.store.claim(&grant, claim).await?)
     }
 
     /// A number that tells the stores of one process apart.

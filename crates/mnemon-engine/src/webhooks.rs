@@ -2,20 +2,20 @@
 //!
 //! A webhook is two records of the system tenant: its definition, and its progress, which is the
 //! number of the change that it has reached. So any server of the store goes on where another one
-//! stopped, and a lease in the progress keeps two of them from sending the same changes. The lease
-//! ends with the attempt.
+//! stopped. The server claims the webhooks of a tenant where the store keeps claims. Elsewhere a lease
+//! in the progress keeps two processes from sending the same changes; it ends with the attempt.
 //!
 //! The range of a delivery is written down before its first attempt, so that all attempts send the
 //! same changes. A delivery that fails is tried again after a wait that doubles. After [`ATTEMPTS`]
 //! the webhook goes on with later changes at once, and the delivery becomes a dead letter: the range of its numbers,
 //! without contents, so that a redelivery shows nothing that was purged meanwhile.
 //!
-//! The engine has no timer: the server calls [`Webhooks::deliver_due`].
+//! The engine has no timer: the server calls [`Webhooks::by_tenant`] and [`Webhooks::deliver`].
 
 mod delivering;
 mod stored;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
@@ -23,7 +23,7 @@ use mnemon_core::webhook::WebhookSender;
 use mnemon_core::{Ctx, Filter, Id, Invalid, Tenant, Time};
 use serde::{Deserialize, Serialize};
 
-pub use delivering::Delivered;
+pub use delivering::{Delivered, TenantWebhooks};
 pub use stored::DeadLetter;
 
 use crate::records::{Error, Records};
@@ -164,12 +164,6 @@ impl Webhooks {
         self.erase(ctx, &stored).await?;
         self.scanned().remove(id);
         Ok(true)
-    }
-
-    /// The tenants that have webhooks: whose commits are worth waking up for.
-    pub async fn tenants(&self, ctx: &Ctx) -> Result<BTreeSet<Tenant>, Error> {
-        let all = self.stored(ctx).await?.into_iter();
-        Ok(all.map(|one| one.definition.tenant).collect())
     }
 
     async fn find(&self, ctx: &Ctx, id: &Id) -> Result<Option<Stored>, Error> {

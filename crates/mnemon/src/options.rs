@@ -68,7 +68,8 @@ impl Options {
         self.open_url(&format!("sqlite:{text}"))
     }
 
-    /// Opens the store that a URL names: `sqlite:PATH`, `jsonl:FOLDER` or `ram:`.
+    /// Opens the store that a URL names: `sqlite:PATH`, `jsonl:FOLDER`, `ram:` or, with the feature
+    /// `postgres`, `postgres://USER:PASSWORD@HOST/DATABASE`.
     pub fn open_url(self, url: &str) -> Result<Mnemon, Error> {
         let tenant: Tenant = self.tenant.parse()?;
         let opened = mnemon_adapters::open(url)?;

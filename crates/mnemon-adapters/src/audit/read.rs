@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::{AuditEntry, AuditError, AuditLog, beside, failed};
+use super::{AuditEntry, AuditError, AuditLog, ROOM_BYTES, beside, failed};
 use crate::files::parent;
 
 /// A longer line is not one of ours: a hundred ids and three names have less.
@@ -77,7 +77,31 @@ pub(super) fn first_seq(path: &Path) -> io::Result<Option<u64>> {
     Ok(entry.ok().map(|entry| entry.seq))
 }
 
-/// Where the last whole line of a file ends, and that line without its line break.
+/// The byte at this place of a file.
+pub(super) fn byte_at(file: &mut File, place: u64) -> io::Result<u8> {
+    let mut byte = [0];
+    file.seek(SeekFrom::Start(place))?;
+    file.read_exact(&mut byte)?;
+    Ok(byte[0])
+}
+
+/// The length of a file of this size without the spaces at its end.
+pub(super) fn end_of_entries(file: &mut File, size: u64) -> io::Result<u64> {
+    let mut end = size;
+    while end > 0 {
+        let start = end.saturating_sub(ROOM_BYTES);
+        file.seek(SeekFrom::Start(start))?;
+        let mut bytes = Vec::new();
+        file.take(end - start).read_to_end(&mut bytes)?;
+        if let Some(last) = bytes.iter().rposition(|byte| *byte != b' ') {
+            return Ok(start + last as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
+/// Where the last whole line of entries of this length ends, and that line without its line break.
 pub(super) fn last_line(file: &mut File, length: u64) -> io::Result<(u64, Option<Vec<u8>>)> {
     // An unfinished line and a whole one before it.
     let start = length.saturating_sub(2 * LINE_BYTES);
@@ -92,13 +116,14 @@ pub(super) fn last_line(file: &mut File, length: u64) -> io::Result<(u64, Option
     Ok((start + end as u64 + 1, line.map(<[u8]>::to_vec)))
 }
 
-/// The last lines of a file, at most this many.
+/// The last lines of a file, at most this many; the spaces at its end are none.
 fn last_lines(path: &Path, most: usize) -> io::Result<VecDeque<Vec<u8>>> {
     let mut lines = VecDeque::new();
     let mut file = BufReader::new(File::open(path)?);
     loop {
         let mut line = Vec::new();
-        if file.read_until(b'\n', &mut line)? == 0 {
+        file.read_until(b'\n', &mut line)?;
+        if line.iter().all(|byte| *byte == b' ') {
             return Ok(lines);
         }
         if lines.len() == most {

@@ -24,9 +24,14 @@ fn new_log(entries: u64) -> (TempDir, AuditLog) {
     (folder, log)
 }
 
-fn lines(log: &AuditLog) -> Vec<String> {
+/// The log without the spaces at its end.
+fn entries(log: &AuditLog) -> String {
     let text = fs::read_to_string(&log.path).unwrap();
-    text.lines().map(str::to_owned).collect()
+    text.trim_end_matches(' ').to_owned()
+}
+
+fn lines(log: &AuditLog) -> Vec<String> {
+    entries(log).lines().map(str::to_owned).collect()
 }
 
 fn store(log: &AuditLog, lines: &[String]) {
@@ -98,15 +103,42 @@ fn a_kill_between_the_entry_and_the_head_is_no_damage() {
 #[test]
 fn a_part_of_an_entry_is_replaced_by_the_next_one() {
     let (_folder, log) = new_log(2);
-    let whole = fs::read(&log.path).unwrap();
-    let mut torn = whole.clone();
-    torn.extend_from_slice(b"{\"seq\":3,\"at\":");
-    fs::write(&log.path, torn).unwrap();
-    assert!(log.verify().unwrap().unfinished);
+    let whole = entries(&log);
+    for spaces in ["", "   "] {
+        let torn = format!("{whole}{{\"seq\":3,\"at\":{spaces}");
+        fs::write(&log.path, torn).unwrap();
+        assert!(log.verify().unwrap().unfinished);
+    }
     log.append(&[event(3)]).unwrap();
     let verified = log.verify().unwrap();
     assert_eq!((verified.last, verified.unfinished), (Some(3), false));
-    assert!(fs::read(&log.path).unwrap().starts_with(&whole));
+    assert!(entries(&log).starts_with(&whole));
+}
+
+#[test]
+fn entries_overwrite_the_spaces_at_the_end() {
+    let (_folder, log) = new_log(1);
+    let size = || fs::metadata(&log.path).unwrap().len();
+    assert_eq!(size(), ROOM_BYTES);
+    for (entries, sizes) in [(2..=100, 1), (101..=300, 2)] {
+        for number in entries {
+            log.append(&[event(number)]).unwrap();
+        }
+        assert_eq!(size(), sizes * ROOM_BYTES);
+    }
+    assert_eq!(log.verify().unwrap().entries, 300);
+    assert_eq!(log.tail(1).unwrap()[0].seq, 300);
+}
+
+#[test]
+fn the_entry_of_a_process_that_was_killed_before_it_wrote_the_head_stays() {
+    let (_folder, log) = new_log(2);
+    let head = fs::read(head_path(&log.path)).unwrap();
+    AuditLog::at(log.path()).append(&[event(3)]).unwrap();
+    fs::write(head_path(&log.path), head).unwrap();
+    log.append(&[event(4)]).unwrap();
+    let verified = log.verify().unwrap();
+    assert_eq!((verified.entries, verified.last), (4, Some(4)));
 }
 
 #[test]
@@ -294,7 +326,7 @@ fn tampered(lines: &[String], how: &Tampering) -> Vec<u8> {
 fn any_single_change_is_noticed() {
     let (_folder, log) = new_log(8);
     let original = lines(&log);
-    let whole = fs::read(&log.path).unwrap();
+    let whole = entries(&log).into_bytes();
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[3; 32]);
     let mut runner = TestRunner::new_with_rng(Config::with_cases(500), rng);
     let run = runner.run(&tampering(), |how| {

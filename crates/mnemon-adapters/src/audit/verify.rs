@@ -145,7 +145,8 @@ impl Chain {
             let mut line = Vec::new();
             let mut bounded = (&mut file).take(LINE_BYTES);
             bounded.read_until(b'\n', &mut line).map_err(unreadable)?;
-            if line.is_empty() {
+            // The end, or the spaces there.
+            if line.iter().all(|byte| *byte == b' ') {
                 break;
             }
             if line.len() as u64 == LINE_BYTES {

@@ -23,6 +23,7 @@ mod foreign;
 mod line;
 mod notices;
 mod reader;
+mod replica;
 mod state;
 mod write;
 

@@ -17,6 +17,7 @@ mod pool;
 mod prepared;
 mod reads;
 mod removals;
+mod replica;
 mod salvage;
 mod schema;
 mod search;

@@ -121,20 +121,31 @@ fn check(url: &str, said: &Said) {
 fn acknowledged_writes_survive_kill_9() {
     let folder = tempfile::tempdir().unwrap();
     for url in on_disk(folder.path()) {
-        let mut said = Said::default();
-        for round in 0..rounds(200, 12) {
-            let more = run_and_kill(&url, round);
-            assert!(!more.stored.is_empty(), "the child wrote nothing");
-            said.stored.extend(more.stored);
-            said.deleting.extend(more.deleting);
-            said.deleted.extend(more.deleted);
-            // Looking each time would hide what a second crash does to an unrepaired store.
-            if round % 4 == 3 {
-                check(&url, &said);
-            }
-        }
-        check(&url, &said);
+        kill_again_and_again(&url);
     }
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn acknowledged_writes_to_postgres_survive_kill_9() {
+    let database = crate::postgres::database!();
+    kill_again_and_again(&database.url());
+}
+
+fn kill_again_and_again(url: &str) {
+    let mut said = Said::default();
+    for round in 0..rounds(200, 12) {
+        let more = run_and_kill(url, round);
+        assert!(!more.stored.is_empty(), "the child wrote nothing");
+        said.stored.extend(more.stored);
+        said.deleting.extend(more.deleting);
+        said.deleted.extend(more.deleted);
+        // Looking each time would hide what a second crash does to an unrepaired store.
+        if round % 4 == 3 {
+            check(url, &said);
+        }
+    }
+    check(url, &said);
 }
 
 #[test]

@@ -24,7 +24,7 @@ const IDS: usize = 6;
 const DIMENSIONS: [usize; 2] = [16, 8];
 
 #[derive(Debug, Clone)]
-enum Step {
+pub(crate) enum Step {
     Put {
         id: usize,
         words: Vec<usize>,
@@ -46,7 +46,7 @@ enum Step {
     Look([bool; 5]),
 }
 
-fn step() -> impl Strategy<Value = (Step, bool)> {
+pub(crate) fn step() -> impl Strategy<Value = (Step, bool)> {
     let put = (
         0..IDS,
         vec(0..WORDS.len(), 1..4),
@@ -72,7 +72,7 @@ fn model(number: usize) -> ModelId {
     HashEmbedder::new(DIMENSIONS[number]).model().clone()
 }
 
-fn embedding(number: usize, text: &str) -> Option<Embedding> {
+pub(crate) fn embedding(number: usize, text: &str) -> Option<Embedding> {
     let embedder = HashEmbedder::new(DIMENSIONS[number]);
     let vector = wait(embedder.embed(&[text])).unwrap().remove(0)?;
     Some(Embedding {
@@ -81,7 +81,7 @@ fn embedding(number: usize, text: &str) -> Option<Embedding> {
     })
 }
 
-fn grant(now: i64) -> Grant {
+pub(crate) fn grant(now: i64) -> Grant {
     let policy = Policy {
         limits: &Limits::TINY,
         ..Policy::default()
@@ -90,7 +90,12 @@ fn grant(now: i64) -> Grant {
 }
 
 /// Gives up to so many records that lack one a vector; says which lacked one.
-fn embed(store: &dyn Store, grant: &Grant, number: usize, most: usize) -> Vec<(Id, u64)> {
+pub(crate) fn embed(
+    store: &dyn Store,
+    grant: &Grant,
+    number: usize,
+    most: usize,
+) -> Vec<(Id, u64)> {
     embed_after(store, grant, number, 0, most)
 }
 

@@ -22,6 +22,8 @@ mod jsonl;
 mod kit;
 mod llm;
 mod modes;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod processes;
 mod purge;
 mod redirects;

@@ -46,48 +46,70 @@ fn follow(url: &str) {
 fn eight_processes_write_into_one_store() {
     let folder = tempfile::tempdir().unwrap();
     for url in on_disk(folder.path()) {
-        let children: Vec<_> = (0..PROCESSES)
-            .map(|number| {
-                let work = format!("p{number}");
-                child("processes::writer_of_many", &url, &work)
-                    .spawn()
-                    .unwrap()
-            })
-            .collect();
-        follow(&url);
-        for child in children {
-            let output = child.wait_with_output().unwrap();
-            let errors = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{url}: {errors}");
-        }
-        let all = everything(open(&url).as_ref());
-        assert_eq!(all.len(), PROCESSES * WRITES, "{url}");
-        let contents: HashSet<&str> = all.iter().map(|r| r.content.as_str()).collect();
-        assert_eq!(contents.len(), PROCESSES * WRITES, "{url}: something twice");
-        let seqs: HashSet<u64> = all.iter().map(|record| record.seq).collect();
-        assert_eq!(seqs.len(), PROCESSES * WRITES, "{url}: a number twice");
-        assert_healthy(&url);
+        write_by_eight_processes(&url);
     }
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn eight_processes_write_into_one_database() {
+    let database = crate::postgres::database!();
+    write_by_eight_processes(&database.url());
+}
+
+fn write_by_eight_processes(url: &str) {
+    let children: Vec<_> = (0..PROCESSES)
+        .map(|number| {
+            let work = format!("p{number}");
+            child("processes::writer_of_many", url, &work)
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    follow(url);
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{url}: {errors}");
+    }
+    let all = everything(open(url).as_ref());
+    assert_eq!(all.len(), PROCESSES * WRITES, "{url}");
+    let contents: HashSet<&str> = all.iter().map(|r| r.content.as_str()).collect();
+    assert_eq!(contents.len(), PROCESSES * WRITES, "{url}: something twice");
+    let seqs: HashSet<u64> = all.iter().map(|record| record.seq).collect();
+    assert_eq!(seqs.len(), PROCESSES * WRITES, "{url}: a number twice");
+    assert_healthy(url);
 }
 
 #[test]
 fn two_handles_see_each_others_writes_at_once() {
     let folder = tempfile::tempdir().unwrap();
     for url in on_disk(folder.path()) {
-        let (one, two) = (open(&url), open(&url));
-        let ids = ids();
-        for number in 0..20 {
-            let (writer, reader) = if number % 2 == 0 {
-                (&one, &two)
-            } else {
-                (&two, &one)
-            };
-            let record = Record::note(ids.next(ctx().now), &ctx(), format!("note {number}"));
-            let id = record.id.clone();
-            wait(writer.apply(&grant(), Batch::of(Op::put(record)))).unwrap();
-            let found = wait(reader.get(&grant(), &[id])).unwrap();
-            assert!(found[0].is_some(), "{url}: note {number}");
-        }
+        write_by_two_handles(&url);
+    }
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn two_handles_of_a_database_see_each_others_writes_at_once() {
+    let database = crate::postgres::database!();
+    write_by_two_handles(&database.url());
+}
+
+fn write_by_two_handles(url: &str) {
+    let (one, two) = (open(url), open(url));
+    let ids = ids();
+    for number in 0..20 {
+        let (writer, reader) = if number % 2 == 0 {
+            (&one, &two)
+        } else {
+            (&two, &one)
+        };
+        let record = Record::note(ids.next(ctx().now), &ctx(), format!("note {number}"));
+        let id = record.id.clone();
+        wait(writer.apply(&grant(), Batch::of(Op::put(record)))).unwrap();
+        let found = wait(reader.get(&grant(), &[id])).unwrap();
+        assert!(found[0].is_some(), "{url}: note {number}");
     }
 }
 

@@ -9,8 +9,8 @@ use super::door::Door;
 use super::lines::{self, Lines};
 use super::shared::{self, Shared};
 use super::{input, progress, text};
-use crate::Error;
-use crate::operation::{Add, Stored};
+use mnemon_operations::Error;
+use mnemon_operations::operation::{Add, Stored};
 
 /// Store a record
 ///

@@ -7,10 +7,12 @@ use mnemon_engine::agentfiles::{Activation, AgentFiles, Archived, ChangedEntry, 
 use super::door::Door;
 use super::shared::{Shared, Shown, call_on, remotely};
 use super::{input, text};
-use crate::operation::agents::{self, Agents, Created, ShownContext, Warnings, Written};
-use crate::operation::routes::Seat;
-use crate::operation::unwatched;
-use crate::{Error, wiring};
+use mnemon_operations::operation::agents::{
+    self, Agents, Created, ShownContext, Warnings, Written,
+};
+use mnemon_operations::operation::routes::Seat;
+use mnemon_operations::operation::unwatched;
+use mnemon_operations::{Error, wiring};
 
 /// Manage agents whose memory is Markdown in the repository
 ///

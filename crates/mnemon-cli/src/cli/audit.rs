@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::door::Door;
 use super::text;
-use crate::Error;
-use crate::wiring::{self, AuditEntry, AuditLog};
+use mnemon_operations::Error;
+use mnemon_operations::wiring::{self, AuditEntry, AuditLog};
 
 /// Entries that are listed by default.
 const LISTED: usize = 20;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use super::door::Door;
 use super::text;
-use crate::Error;
-use crate::wiring::{self, BackupSummary};
+use mnemon_operations::Error;
+use mnemon_operations::wiring::{self, BackupSummary};
 
 /// Write a consistent copy of the whole store to a file
 ///

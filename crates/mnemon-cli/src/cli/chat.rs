@@ -13,8 +13,8 @@ pub(super) use long_term::mode;
 
 use super::door::Door;
 use super::shared::Shared;
-use crate::Error;
-use crate::operation::{
+use mnemon_operations::Error;
+use mnemon_operations::operation::{
     ChatAppend, ChatClear, ChatEvents, ChatFork, ChatList, ChatQuery, ChatRecord, ChatReload,
     ChatRestore, ChatSnapshot, ChatTail,
 };

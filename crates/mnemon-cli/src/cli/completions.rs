@@ -3,7 +3,7 @@
 use clap_complete::Shell;
 
 use super::door::Door;
-use crate::Error;
+use mnemon_operations::Error;
 
 /// Print the completions for a shell
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::door::Door;
 use super::text;
-use crate::Error;
+use mnemon_operations::Error;
 
 /// Show every setting and its origin
 ///

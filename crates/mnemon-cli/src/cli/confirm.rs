@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use super::text;
-use crate::Error;
+use mnemon_operations::Error;
 
 /// Whether there is somebody to ask.
 pub(super) fn is_interactive() -> bool {

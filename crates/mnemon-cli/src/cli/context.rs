@@ -6,8 +6,8 @@ use super::door::Door;
 use super::out::{error_line, table_lines};
 use super::shared::{Shared, call_with_files};
 use super::text;
-use crate::operation::Context;
-use crate::{Error, api};
+use mnemon_operations::operation::Context;
+use mnemon_operations::{Error, api};
 
 /// Build the context for a prompt within a token budget
 #[derive(Debug, clap::Args)]

@@ -5,8 +5,8 @@ use mnemon_engine::{ContextQuery, Draft, Memory, MemoryQuery, Query};
 
 use super::door::Door;
 use super::{history, list, text};
-use crate::config::Config;
-use crate::{Error, api, wiring};
+use mnemon_operations::config::Config;
+use mnemon_operations::{Error, api, wiring};
 
 /// Show the main features step by step, in a temporary folder
 #[derive(Debug, clap::Args)]

@@ -9,7 +9,7 @@ use similar::{Algorithm, ChangeTag, capture_diff_slices, group_diff_ops};
 
 use super::door::Door;
 use super::text;
-use crate::Error;
+use mnemon_operations::Error;
 
 /// Fields that change with every version and say nothing.
 const SILENT: &[&str] = &["seq", "version", "updated", "v", "tenant", "id"];

@@ -4,10 +4,10 @@ use super::confirm::confirm;
 use super::door::Door;
 use super::shared::Shared;
 use super::text;
-use crate::config::Config;
-use crate::operation::Doctor;
-use crate::wiring::Examination;
-use crate::{Error, api};
+use mnemon_operations::config::Config;
+use mnemon_operations::operation::Doctor;
+use mnemon_operations::wiring::Examination;
+use mnemon_operations::{Error, api};
 
 /// Check the store for damage and repair it if asked
 ///

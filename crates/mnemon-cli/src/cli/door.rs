@@ -9,8 +9,8 @@ use mnemon_engine::Memory;
 use super::input;
 use super::out::Out;
 use super::remote::Remote;
-use crate::config::{Config, Origin, Secret};
-use crate::{Error, wiring};
+use mnemon_operations::config::{Config, Origin, Secret};
+use mnemon_operations::{Error, wiring};
 
 /// Reads the configuration again.
 pub(super) type Reload = Arc<dyn Fn() -> Result<Config, Error> + Send + Sync>;

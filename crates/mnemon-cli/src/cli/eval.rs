@@ -7,11 +7,11 @@ use mnemon_core::rank::{Recipe, Steps};
 
 use super::door::Door;
 use super::{filters, progress, text};
-use crate::Error;
-use crate::api::eval::answer::{AnswerReport, Answering, Tokens};
-use crate::api::eval::compare::{self, Comparison};
-use crate::api::eval::dataset::Dataset;
-use crate::api::eval::{
+use mnemon_operations::Error;
+use mnemon_operations::api::eval::answer::{AnswerReport, Answering, Tokens};
+use mnemon_operations::api::eval::compare::{self, Comparison};
+use mnemon_operations::api::eval::dataset::Dataset;
+use mnemon_operations::api::eval::{
     self, CopyStyle, Estimate, Estimates, Request, Response, SearchFilter, Setup, Stores,
 };
 
@@ -74,6 +74,9 @@ pub(super) struct RunArgs {
     /// Store conversations separately or together
     #[arg(long, value_enum, default_value_t = Stores::Separate)]
     stores: Stores,
+    /// Fill new tenants of this store instead of a store in memory; they stay there
+    #[arg(long = "in", value_name = "URL")]
+    place: Option<String>,
     /// Restrict searches to the records of a user
     #[arg(long, value_enum, default_value_t = SearchFilter::None)]
     filter: SearchFilter,
@@ -200,6 +203,7 @@ fn request(dataset: Dataset, args: &RunArgs) -> Result<Request, Error> {
             copy_style: args.copy_style,
             steps: steps(&args.without),
         },
+        place: args.place.clone(),
         answering: args.answer.answer.then_some(Answering {
             context_tokens: args.answer.context_tokens as usize,
             input_price: args.answer.input_price,

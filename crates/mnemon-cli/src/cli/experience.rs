@@ -6,8 +6,8 @@ use mnemon_engine::{LoggedStep, Step};
 use super::door::Door;
 use super::shared::{Shared, Shown};
 use super::{add, input, text};
-use crate::operation::{FailedSteps, Failures, LogStep, TracedSteps, Traces};
-use crate::{Error, api};
+use mnemon_operations::operation::{FailedSteps, Failures, LogStep, TracedSteps, Traces};
+use mnemon_operations::{Error, api};
 
 /// Log the steps of tasks and show how they went
 #[derive(Debug, clap::Subcommand)]

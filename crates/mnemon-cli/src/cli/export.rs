@@ -11,10 +11,10 @@ use super::door::Door;
 use super::remote::{LONG_TIMEOUT, query};
 use super::shared::{Shared, call, call_on};
 use super::{progress, text};
-use crate::api::lines::utf8;
-use crate::http::export;
-use crate::operation::{Arguments, Selection, Stats};
-use crate::{Error, api, wiring};
+use mnemon_operations::api::lines::utf8;
+use mnemon_operations::operation::{Arguments, Selection, Stats};
+use mnemon_operations::{Error, api, wiring};
+use mnemon_server::http::export;
 
 /// Export records as JSON lines
 ///

@@ -6,8 +6,8 @@ use super::confirm::confirm;
 use super::door::Door;
 use super::shared::{Shared, call};
 use super::{list, text};
-use crate::operation::{Arguments, Forget, ForgetPreview, WouldForget};
-use crate::{Error, api};
+use mnemon_operations::operation::{Arguments, Forget, ForgetPreview, WouldForget};
+use mnemon_operations::{Error, api};
 
 /// Delete records and everything derived only from them
 ///

@@ -5,8 +5,8 @@ use mnemon_core::{Id, Record};
 use super::door::Door;
 use super::shared::Shared;
 use super::text;
-use crate::Error;
-use crate::operation::Get;
+use mnemon_operations::Error;
+use mnemon_operations::operation::Get;
 
 /// Show records in full
 #[derive(Debug, clap::Args)]

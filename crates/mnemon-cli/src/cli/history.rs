@@ -7,8 +7,8 @@ use mnemon_core::{Change, Filter};
 use super::door::Door;
 use super::shared::{Shared, Shown};
 use super::{diff, text};
-use crate::operation::History;
-use crate::{Error, api};
+use mnemon_operations::operation::History;
+use mnemon_operations::{Error, api};
 
 /// Show the history of changes, newest first
 #[derive(Debug, clap::Args)]

@@ -16,10 +16,10 @@ use super::door::Door;
 use super::lines::{self, Lines};
 use super::remote::{Remote, noted, watched};
 use super::{progress, text};
-use crate::Error;
-use crate::api::import::Response;
-use crate::http::{export, import};
-use crate::operation::Watch;
+use mnemon_operations::Error;
+use mnemon_operations::api::import::Response;
+use mnemon_operations::operation::Watch;
+use mnemon_server::http::{export, import};
 
 /// Bytes that are read and sent at a time.
 const PART_BYTES: u64 = 256 * 1024;

@@ -9,12 +9,12 @@ use serde_json::{Map, Value, json};
 use super::door::Door;
 use super::shared::{Shared, call};
 use super::{progress, text};
-use crate::api::ingest::{Fate, FileOutcome, Library, Request, Response};
-use crate::api::list::Response as Page;
-use crate::operation::{
+use mnemon_operations::api::ingest::{Fate, FileOutcome, Library, Request, Response};
+use mnemon_operations::api::list::Response as Page;
+use mnemon_operations::operation::{
     Arguments, DocumentAdd, DocumentKnown, Forget, List, Ownership, SentDocument,
 };
-use crate::{Error, api};
+use mnemon_operations::{Error, api};
 
 /// Index files and folders as documents
 ///

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::door::Door;
-use crate::{Error, api};
+use mnemon_operations::config::without_passwords;
+use mnemon_operations::{Error, api};
 
 /// Create a separate memory for a project
 ///
@@ -32,7 +33,7 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         false => format!("{folder} exists already; nothing was changed"),
     })?;
     if let Some(name) = made.overruled_by {
-        let store = &door.config.store.value;
+        let store = without_passwords(&door.config.store.value);
         return say!(
             door,
             "but not where {name} names another store, as it does now: {store}"

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use mnemon_core::{Invalid, limits};
 
-use crate::Error;
-use crate::api::lines::utf8;
+use mnemon_operations::Error;
+use mnemon_operations::api::lines::utf8;
 
 /// What stdin holds, without the line break that `echo` and editors put at the end.
 pub(super) fn stdin() -> Result<String, Error> {

@@ -6,9 +6,9 @@ use mnemon_engine::access::{CreatedKey, Key, Refused, RotatedKey};
 use super::door::Door;
 use super::shared::{Shared, Shown};
 use super::text;
-use crate::operation::{KeyCreate, KeyList, KeyPage, KeyRevoke, KeyRotate, Operation};
-use crate::wiring::AuditEvent;
-use crate::{Error, wiring};
+use mnemon_operations::operation::{KeyCreate, KeyList, KeyPage, KeyRevoke, KeyRotate, Operation};
+use mnemon_operations::wiring::AuditEvent;
+use mnemon_operations::{Error, wiring};
 
 /// Create, list, revoke and rotate the access keys of a server
 ///

@@ -5,8 +5,8 @@ use mnemon_engine::learn::{Improved, LearnReport, LearnStatus, NotKept, Transiti
 use super::door::Door;
 use super::shared::{Shared, Shown};
 use super::text;
-use crate::Error;
-use crate::operation::{LearnDryRun, LearnImprove, LearnRun, LearnState, Reworded};
+use mnemon_operations::Error;
+use mnemon_operations::operation::{LearnDryRun, LearnImprove, LearnRun, LearnState, Reworded};
 
 /// Learn skills and rules from logged steps
 ///

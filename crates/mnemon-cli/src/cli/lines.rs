@@ -10,8 +10,10 @@ use std::path::Path;
 use mnemon_core::{Id, Invalid};
 use serde::de::DeserializeOwned;
 
-use crate::Error;
-use crate::api::lines::{Batch, LINE_BYTES, NOTHING_DONE, Numbered, at, blamed, decode, too_long};
+use mnemon_operations::Error;
+use mnemon_operations::api::lines::{
+    Batch, LINE_BYTES, NOTHING_DONE, Numbered, at, blamed, decode, too_long,
+};
 
 /// A file of lines that can be read again.
 pub(super) struct Lines {

@@ -5,8 +5,8 @@ use mnemon_core::Record;
 use super::door::Door;
 use super::shared::{Shared, Shown};
 use super::text;
-use crate::operation::List;
-use crate::{Error, api};
+use mnemon_operations::operation::List;
+use mnemon_operations::{Error, api};
 
 /// List records, a page at a time
 #[derive(Debug, clap::Args)]

@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::door::Door;
 use super::text;
-use crate::config::Money;
-use crate::wiring::LlmAccount;
-use crate::{Error, api};
+use mnemon_operations::config::Money;
+use mnemon_operations::wiring::LlmAccount;
+use mnemon_operations::{Error, api};
 
 /// Show the cost of the language model and test it
 #[derive(Debug, clap::Subcommand)]

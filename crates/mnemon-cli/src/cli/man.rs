@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::door::Door;
-use crate::Error;
+use mnemon_operations::Error;
 
 /// Write the manual pages, one per command, into a folder
 #[derive(Debug, clap::Args)]

@@ -10,10 +10,10 @@ use mnemon_core::{Invalid, Owner};
 use mnemon_engine::longterm::Mode;
 
 use super::door::{Door, key, not_indexed};
-use crate::config::{Config, Origin};
-use crate::http::{self, Access, HttpLimits, Routes};
-use crate::mcp::{self, Options, Profile, Served};
-use crate::{Error, wiring};
+use mnemon_operations::config::{Config, Origin};
+use mnemon_operations::{Error, wiring};
+use mnemon_server::http::{self, Access, HttpLimits, Routes};
+use mnemon_server::mcp::{self, Options, Profile, Served};
 
 /// Serve this memory to an MCP client, over standard input and output or over HTTP
 ///

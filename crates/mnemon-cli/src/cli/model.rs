@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use super::door::Door;
 use super::text;
-use crate::config::ConfigError;
-use crate::{Error, wiring};
+use mnemon_operations::config::ConfigError;
+use mnemon_operations::{Error, wiring};
 
 /// Download the weights of an embedder
 #[derive(Debug, clap::Subcommand)]

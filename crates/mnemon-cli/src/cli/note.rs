@@ -9,9 +9,9 @@ use serde_json::json as value;
 use super::door::Door;
 use super::shared::{Shared, call};
 use super::text;
-use crate::Error;
-use crate::operation::routes::Routed;
-use crate::operation::{
+use mnemon_operations::Error;
+use mnemon_operations::operation::routes::Routed;
+use mnemon_operations::operation::{
     Arguments, NoteAdd, NoteCleanup, NoteClear, NoteDelete, NoteGet, NoteList, NoteSearch,
     NoteStats, Operation, Update,
 };

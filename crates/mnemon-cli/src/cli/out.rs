@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::text;
-use crate::Error;
-use crate::env_vars;
+use mnemon_operations::Error;
+use mnemon_operations::env_vars;
 
 /// How wide text is when nobody can say.
 const WIDTH: usize = 100;

@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::door::Door;
 use super::shared::Shared;
 use super::text;
-use crate::Error;
-use crate::config::Config;
-use crate::operation::PolicyShow;
+use mnemon_operations::Error;
+use mnemon_operations::config::Config;
+use mnemon_operations::operation::PolicyShow;
 
 /// Show what a flow reads and writes, and where this is set
 #[derive(Debug, clap::Subcommand)]

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use super::door::Door;
 use super::shared::{Shared, call_with_files};
 use super::text;
-use crate::Error;
-use crate::operation::Read;
+use mnemon_operations::Error;
+use mnemon_operations::operation::Read;
 
 /// Load the memory an agent step needs (history, state, facts, skills)
 ///

@@ -3,8 +3,8 @@
 use super::door::Door;
 use super::shared::Shared;
 use super::text;
-use crate::Error;
-use crate::operation::Reembed;
+use mnemon_operations::Error;
+use mnemon_operations::operation::Reembed;
 
 /// Recompute embeddings with the current embedder
 ///

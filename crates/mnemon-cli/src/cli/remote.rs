@@ -13,12 +13,12 @@ use rustls::pki_types::pem::PemObject;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::config::Secret;
-use crate::http::events::{self, Progress};
-use crate::http::problem::{COMMAND_HEADER, Problem};
-use crate::operation::routes::{Method, Routed, Target, is_in_path};
-use crate::operation::{Arguments, Interface, Watch};
-use crate::{Error, code, wiring};
+use mnemon_operations::config::Secret;
+use mnemon_operations::operation::routes::{Method, Routed, Target, is_in_path};
+use mnemon_operations::operation::{Arguments, Interface, Watch};
+use mnemon_operations::{Error, code, wiring};
+use mnemon_server::http::events::{self, Progress};
+use mnemon_server::http::problem::{COMMAND_HEADER, Problem};
 
 /// How long the server may take for an answer; it ends a request after as long.
 const TIMEOUT: Duration = Duration::from_secs(300);

@@ -1,7 +1,6 @@
 //! How errors are told.
 
 use std::error::Error as _;
-use std::process::ExitCode;
 
 use console::style;
 use mnemon_core::{ErrorKind, secrets};
@@ -9,10 +8,10 @@ use serde::Serialize;
 
 use super::out::error_line;
 use super::text;
-use crate::{Error, code};
+use mnemon_operations::{Error, code};
 
 /// Says what went wrong, why, and what to do about it.
-pub(super) fn failure(error: &Error, as_json: bool) -> ExitCode {
+pub(super) fn failure(error: &Error, as_json: bool) -> u8 {
     let kind = error.kind();
     let hint = error.hint();
     let exit = code::of(kind).exit;
@@ -31,7 +30,7 @@ pub(super) fn failure(error: &Error, as_json: bool) -> ExitCode {
     if let Some(hint) = hint {
         error_line(format!("  hint: {}", text::one_line(&hint)));
     }
-    ExitCode::from(exit)
+    exit
 }
 
 /// An error repeats what was said, but no secret: it may be logged.
@@ -47,7 +46,7 @@ struct ErrorDocument<'a> {
     hint: Option<&'a str>,
 }
 
-fn as_document(kind: ErrorKind, message: &str, hint: Option<&str>) -> ExitCode {
+fn as_document(kind: ErrorKind, message: &str, hint: Option<&str>) -> u8 {
     let row = code::of(kind);
     let error = ErrorDocument {
         kind,
@@ -57,7 +56,7 @@ fn as_document(kind: ErrorKind, message: &str, hint: Option<&str>) -> ExitCode {
     // Texts always have a JSON form.
     let told = serde_json::to_string(&error).unwrap_or_default();
     error_line(format!("{{\"error\":{told}}}"));
-    ExitCode::from(row.exit)
+    row.exit
 }
 
 /// The error and what it came from, each said once.
@@ -78,7 +77,7 @@ fn chain(error: &Error) -> Vec<String> {
 }
 
 /// What the argument parser has to say: help is not an error.
-pub(super) fn usage(error: &clap::Error, as_json: bool) -> ExitCode {
+pub(super) fn usage(error: &clap::Error, as_json: bool) -> u8 {
     let wanted = !error.use_stderr();
     if as_json && !wanted {
         let text = error.render().to_string();
@@ -96,8 +95,8 @@ pub(super) fn usage(error: &clap::Error, as_json: bool) -> ExitCode {
         false => error_line(discreet(text.trim_end())),
     }
     if wanted {
-        ExitCode::SUCCESS
+        0
     } else {
-        ExitCode::from(code::of(ErrorKind::Invalid).exit)
+        code::of(ErrorKind::Invalid).exit
     }
 }

@@ -6,7 +6,8 @@ use super::backup::contents;
 use super::confirm::confirm;
 use super::door::Door;
 use super::text;
-use crate::{Error, api};
+use mnemon_operations::config::without_passwords;
+use mnemon_operations::{Error, api};
 
 /// Check a backup and replace the store with it
 ///
@@ -34,7 +35,7 @@ pub(super) fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     let mut done = api::restore::run(&door.config, &args.file, true)?;
     let held = contents(&done.backup);
     if !args.check {
-        let store = text::one_line(&door.config.store.value);
+        let store = text::one_line(&without_passwords(&door.config.store.value));
         let question = format!(
             "This replaces {store} with {held}; the current store is kept \
             under another name."

@@ -10,8 +10,8 @@ use std::collections::HashSet;
 use super::door::Door;
 use super::shared::{Shared, call_with_files};
 use super::text;
-use crate::Error;
-use crate::operation::Search;
+use mnemon_operations::Error;
+use mnemon_operations::operation::Search;
 
 /// Search all records by words and meaning
 #[derive(Debug, clap::Args)]

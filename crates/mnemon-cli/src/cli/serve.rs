@@ -12,10 +12,10 @@ use mnemon_engine::longterm::Mode;
 use super::door::{Door, key, not_indexed};
 use super::mcp::as_server;
 use super::out::{self, Out};
-use crate::config::AccessSettings;
-use crate::http::{self, Access, Background, HttpLimits, Routes, TlsFiles};
-use crate::mcp::{Options, Profile, Served};
-use crate::{Error, wiring};
+use mnemon_operations::config::AccessSettings;
+use mnemon_operations::{Error, wiring};
+use mnemon_server::http::{self, Access, Background, HttpLimits, Routes, TlsFiles};
+use mnemon_server::mcp::{Options, Profile, Served};
 
 /// Serve this memory over HTTP: the API under /v1, MCP at /mcp, the reference at /docs
 ///
@@ -117,6 +117,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         upkeep: every,
         meter,
         reload,
+        commands: super::command,
     });
     let limits = HttpLimits::default();
     http::serve(

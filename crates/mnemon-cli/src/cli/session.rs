@@ -5,8 +5,10 @@ mod state_commands;
 use self::state_commands::copy;
 use super::door::Door;
 use super::shared::Shared;
-use crate::Error;
-use crate::operation::{SessionFork, SessionList, SessionLoad, SessionRestore, SessionSnapshot};
+use mnemon_operations::Error;
+use mnemon_operations::operation::{
+    SessionFork, SessionList, SessionLoad, SessionRestore, SessionSnapshot,
+};
 
 /// Save, load and copy the state of an agent's components
 ///

@@ -12,9 +12,9 @@ use serde_json::{Map, Value, json};
 
 use super::door::Door;
 use super::{input, progress};
-use crate::Error;
-use crate::operation::routes::{Routed, Target};
-use crate::operation::{
+use mnemon_operations::Error;
+use mnemon_operations::operation::routes::{Routed, Target};
+use mnemon_operations::operation::{
     self, Access, Arguments, Field, Interface, Operation, Shape, Spelling, Watch, unwatched,
 };
 

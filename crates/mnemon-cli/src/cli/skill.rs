@@ -11,11 +11,11 @@ use serde_json::json;
 use super::door::Door;
 use super::shared::{Shared, Shown, call};
 use super::{input, text};
-use crate::operation::{
+use mnemon_operations::operation::{
     Exported, Imported, Lessons, SkillApprove, SkillEdit, SkillExport, SkillImport, SkillList,
     SkillPin, SkillReject, SkillRetire, SkillSearch, SkillShow, SkillUnpin, Skills,
 };
-use crate::{Error, api, wiring};
+use mnemon_operations::{Error, api, wiring};
 
 /// Manage the skills and rules that were learnt
 #[derive(Debug, clap::Subcommand)]

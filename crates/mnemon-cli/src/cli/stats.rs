@@ -3,8 +3,9 @@
 use super::door::Door;
 use super::shared::{Shared, Shown};
 use super::text;
-use crate::operation::Stats;
-use crate::{Error, api};
+use mnemon_operations::config::without_passwords;
+use mnemon_operations::operation::Stats;
+use mnemon_operations::{Error, api};
 
 /// Show the number of records and the size of the store
 #[derive(Debug, clap::Args)]
@@ -21,7 +22,7 @@ impl Shown for api::stats::Response {
         let config = &door.config;
         let store = config.server.as_deref().unwrap_or(&config.store.value);
         let mut facts = vec![
-            ("store", text::one_line(store)),
+            ("store", text::one_line(&without_passwords(store))),
             ("tenant", self.tenant.to_string()),
             ("records", self.records.to_string()),
             ("history", text::count(self.tally.history, "old version")),

@@ -6,8 +6,8 @@ use super::agent::{OnFiles, Root, note_problems};
 use super::door::Door;
 use super::shared::Shown;
 use super::text;
-use crate::Error;
-use crate::operation::teams::{self, Blocked, Teams};
+use mnemon_operations::Error;
+use mnemon_operations::operation::teams::{self, Blocked, Teams};
 
 /// Manage teams of agents: shared context and decisions, handoffs, blockers
 ///

@@ -11,7 +11,7 @@ use super::door::{Door, key};
 use super::out::table_lines;
 use super::remote::Remote;
 use super::text;
-use crate::Error;
+use mnemon_operations::Error;
 
 /// The address that `mnemon serve` listens on by default.
 const LOCAL: &str = "http://127.0.0.1:8750";

@@ -7,8 +7,10 @@ use serde_json::json;
 use super::confirm::confirm;
 use super::door::Door;
 use super::{diff, text};
-use crate::Error;
-use crate::config::{ConfigError, Inspected, Risk, Trust, TrustList, inspect, without_passwords};
+use mnemon_operations::Error;
+use mnemon_operations::config::{
+    ConfigError, Inspected, Risk, Trust, TrustList, inspect, without_passwords,
+};
 
 /// Trust a project's configuration file: all of its settings take effect until it changes
 ///

@@ -3,8 +3,8 @@
 use super::door::Door;
 use super::shared::Shared;
 use super::{history, text};
-use crate::operation::Undo;
-use crate::{Error, api};
+use mnemon_operations::operation::Undo;
+use mnemon_operations::{Error, api};
 
 /// Undo a commit: remove what it added and restore what it changed or deleted
 ///

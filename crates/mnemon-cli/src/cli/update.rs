@@ -5,8 +5,8 @@ use mnemon_engine::Edited;
 use super::door::Door;
 use super::shared::{Shared, Shown};
 use super::text;
-use crate::Error;
-use crate::operation::Update;
+use mnemon_operations::Error;
+use mnemon_operations::operation::Update;
 
 /// Change a record: its content, tags, metadata, importance or how long it is kept
 ///

@@ -2,9 +2,9 @@
 
 use super::door::Door;
 use super::shared::Shared;
-use crate::Error;
-use crate::api::upkeep::Response;
-use crate::operation::Upkeep;
+use mnemon_operations::Error;
+use mnemon_operations::api::upkeep::Response;
+use mnemon_operations::operation::Upkeep;
 
 /// Run the maintenance that is due
 ///

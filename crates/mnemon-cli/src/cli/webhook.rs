@@ -7,8 +7,8 @@ use super::door::Door;
 use super::key::{audit, show};
 use super::shared::{Shared, Shown};
 use super::text;
-use crate::Error;
-use crate::operation::{
+use mnemon_operations::Error;
+use mnemon_operations::operation::{
     CreatedWebhook, DeletedWebhook, FailedDeliveries, Redelivered, WebhookCreate, WebhookDelete,
     WebhookFailed, WebhookList, WebhookPage, WebhookRedeliver,
 };

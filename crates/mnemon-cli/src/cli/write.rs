@@ -3,8 +3,8 @@
 use super::door::Door;
 use super::shared::Shared;
 use super::{add, text};
-use crate::Error;
-use crate::operation::Write;
+use mnemon_operations::Error;
+use mnemon_operations::operation::Write;
 
 /// Save the result of an agent step
 ///

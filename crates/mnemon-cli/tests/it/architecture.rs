@@ -16,8 +16,36 @@ const EDGES: &[(&str, &[&str])] = &[
         &["mnemon-core", "mnemon-engine", "mnemon-adapters"],
     ),
     (
-        "mnemon-cli",
+        "mnemon-operations",
         &["mnemon-core", "mnemon-engine", "mnemon-adapters"],
+    ),
+    ("mnemon-web", &[]),
+    (
+        "mnemon-server",
+        &[
+            "mnemon-core",
+            "mnemon-engine",
+            "mnemon-operations",
+            "mnemon-web",
+        ],
+    ),
+    (
+        "mnemon-cli",
+        &[
+            "mnemon-core",
+            "mnemon-engine",
+            "mnemon-operations",
+            "mnemon-server",
+        ],
+    ),
+    (
+        "mnemon-python",
+        &[
+            "mnemon-engine",
+            "mnemon-operations",
+            "mnemon-server",
+            "mnemon-cli",
+        ],
     ),
 ];
 
@@ -56,48 +84,85 @@ const BANS: &[Ban] = &[
         why: "only options.rs wires and asks the clock, and a library prints nothing",
     },
     Ban {
-        under: "mnemon-cli/src",
+        under: "mnemon-operations/src",
         except: &["wiring.rs"],
         words: &["mnemon_adapters", "Timestamp::now", "SystemTime"],
         why: "only wiring.rs names engine and adapters, and asks the clock",
     },
     Ban {
-        under: "mnemon-cli/src",
-        except: &["cli/out.rs", "config/environment.rs"],
+        under: "mnemon-operations/src",
+        except: &["config/environment.rs"],
         words: &["env::var"],
-        why: "the environment is read in one place (and the terminal's width in another)",
+        why: "the environment is read in one place",
+    },
+    Ban {
+        under: "mnemon-operations/src",
+        except: &[],
+        words: PRINTING,
+        why: "only the command line prints",
+    },
+    Ban {
+        under: "mnemon-operations/src/config",
+        except: &[],
+        words: &["crate::api", "crate::operation", "crate::wiring"],
+        why: "the configuration knows nobody",
+    },
+    Ban {
+        under: "mnemon-operations/src/api",
+        except: &[],
+        words: &["crate::operation"],
+        why: "operations do not know their definitions",
+    },
+    Ban {
+        under: "mnemon-operations/src/wiring.rs",
+        except: &[],
+        words: &["crate::api", "crate::operation"],
+        why: "wiring is below the operations",
+    },
+    Ban {
+        under: "mnemon-server/src",
+        except: &[],
+        words: &[
+            "mnemon_adapters",
+            "Timestamp::now",
+            "SystemTime",
+            "env::var",
+        ],
+        why: "adapters, the clock and the environment are behind wiring and the configuration",
+    },
+    Ban {
+        under: "mnemon-server/src",
+        except: &[],
+        words: PRINTING,
+        why: "only the command line prints",
+    },
+    Ban {
+        under: "mnemon-server/src/mcp",
+        except: &[],
+        words: &["std::fs"],
+        why: "the server reads no file by itself",
+    },
+    Ban {
+        under: "mnemon-cli/src",
+        except: &[],
+        words: &["mnemon_adapters", "Timestamp::now", "SystemTime"],
+        why: "adapters and the clock are behind wiring",
+    },
+    Ban {
+        under: "mnemon-cli/src",
+        except: &["cli/out.rs"],
+        words: &["env::var"],
+        why: "the environment is read by the configuration (and the terminal's width here)",
     },
     Ban {
         under: "mnemon-cli/src",
         except: &["cli/out.rs", "cli/confirm.rs"],
-        words: &["println!", "print!", "io::stdout", "io::stderr"],
+        words: PRINTING,
         why: "only out.rs prints, and only confirm.rs asks",
     },
-    Ban {
-        under: "mnemon-cli/src/config",
-        except: &[],
-        words: &["crate::api", "crate::cli", "crate::wiring"],
-        why: "the configuration knows nobody",
-    },
-    Ban {
-        under: "mnemon-cli/src/api",
-        except: &[],
-        words: &["crate::cli"],
-        why: "operations do not know their doors",
-    },
-    Ban {
-        under: "mnemon-cli/src/mcp",
-        except: &[],
-        words: &["crate::cli", "std::fs"],
-        why: "the doors do not know each other, and the server reads no file by itself",
-    },
-    Ban {
-        under: "mnemon-cli/src/wiring.rs",
-        except: &[],
-        words: &["crate::api", "crate::cli"],
-        why: "wiring is below the doors",
-    },
 ];
+
+const PRINTING: &[&str] = &["println!", "print!", "io::stdout", "io::stderr"];
 
 const OUTSIDE: &[&str] = &[
     "std::fs",
@@ -138,9 +203,10 @@ fn forbidden_edges(name: &str, manifest: &str) -> Vec<String> {
         .chain(named("build-dependencies"));
     let wrong = used.filter(|used| !allowed.contains(&used.as_str()));
     let tests = named("dev-dependencies").into_iter();
-    // Tests may use the testkit as well.
-    let wrong_tests =
-        tests.filter(|used| used != "mnemon-testkit" && !allowed.contains(&used.as_str()));
+    // Tests may use stores and the testkit as well.
+    let for_tests = ["mnemon-testkit", "mnemon-adapters"];
+    let wrong_tests = tests
+        .filter(|used| !for_tests.contains(&used.as_str()) && !allowed.contains(&used.as_str()));
     wrong
         .chain(wrong_tests)
         .map(|used| format!("{name} uses {used}"))
@@ -413,13 +479,16 @@ fn a_forbidden_word_is_noticed() {
         "mnemon-cli/src/api/add.rs",
         "use mnemon_adapters::open;"
     ));
-    assert!(wrong("mnemon-cli/src/api/add.rs", "use crate::cli::out;"));
+    assert!(wrong(
+        "mnemon-operations/src/api/add.rs",
+        "use crate::operation::Add;"
+    ));
     assert!(wrong(
         "mnemon-cli/src/cli/add.rs",
         "std::env::var_os(\"X\")"
     ));
     assert!(!wrong(
-        "mnemon-cli/src/wiring.rs",
+        "mnemon-operations/src/wiring.rs",
         "use mnemon_adapters::open;"
     ));
     assert!(!wrong(

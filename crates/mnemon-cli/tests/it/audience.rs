@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use mnemon_adapters::Sqlite;
-use mnemon_cli::api;
 use mnemon_core::budget::Bound;
 use mnemon_core::ram::Ram;
 use mnemon_core::{
@@ -13,6 +12,7 @@ use mnemon_engine::notes::{NewNote, NoteFilter, NoteQuery};
 use mnemon_engine::{
     ContextQuery, Document, Draft, Memory, MemoryQuery, Place, Query, Sop, Step, ToolSop,
 };
+use mnemon_operations::api;
 use serde_json::{Map, json};
 
 use crate::sandbox::Sandbox;

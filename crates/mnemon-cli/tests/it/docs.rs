@@ -4,8 +4,9 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use mnemon_cli::{cli, code, env_vars};
+use mnemon_cli::cli;
 use mnemon_core::ErrorKind;
+use mnemon_operations::{code, env_vars};
 
 use crate::sandbox::Sandbox;
 

@@ -1,9 +1,9 @@
 //! Reading and writing by scope, policies, and forgetting a session, as users meet them.
 
-use mnemon_cli::config::Config;
-use mnemon_cli::{api, wiring};
 use mnemon_core::{Ctx, Filter, Owner, Scan, Scope};
 use mnemon_engine::{Draft, Memory, MemoryWriteEvent, Query};
+use mnemon_operations::config::Config;
+use mnemon_operations::{api, wiring};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Ran, Sandbox};

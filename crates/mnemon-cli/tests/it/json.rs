@@ -43,6 +43,8 @@ import                  import out.jsonl
 backup                  backup copy.db
 restore                 restore copy.db --check
 restore                 restore copy.db --yes
+migrate                 migrate --from sqlite:copy.db --to jsonl:moved --dry-run
+migrate                 migrate --from sqlite:copy.db --to jsonl:moved
 write                   write --user ann --session s1 --scope procedural --data @skill.json
 write                   write --user ann --session s1 --scope dialog --data '{"role":"user","content":"hi"}'
 read                    read --user ann --session s1 --query tea
@@ -192,7 +194,7 @@ fn calls_of(of: &'static str) -> impl Iterator<Item = (&'static str, Vec<&'stati
 }
 
 fn schema() -> Schema {
-    Schema(mnemon_cli::schema::document())
+    Schema(mnemon_operations::schema::document())
 }
 
 /// A folder with the files that the calls name.
@@ -405,7 +407,7 @@ fn a_field_has_one_name_and_one_meaning() {
 fn the_shapes_are_documented() {
     let schema = schema();
     let mut text = String::from(
-        "# JSON\n\nWritten from [json.schema.json](../crates/mnemon-cli/src/json.schema.json), with \
+        "# JSON\n\nWritten from [json.schema.json](../crates/mnemon-operations/src/json.schema.json), with \
          which a test compares the output of every command and tool; do not edit.\n\n\
          With `--json` a command prints its answer as one JSON object on a line. `mnemon export`, \
          `mnemon note delete`, `mnemon undo` and `mnemon add --jsonl` may print several lines, one \

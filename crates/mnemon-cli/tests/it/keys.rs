@@ -1,9 +1,9 @@
 //! Access keys, the audit log and quotas, from the command line.
 
-use mnemon_cli::config::{Config, Environment, Flags, JwksPlace};
-use mnemon_cli::wiring;
 use mnemon_core::{Ctx, ErrorKind, Tenant, Time};
 use mnemon_engine::access::{Amount, Caller, Keys, Refused, Rights};
+use mnemon_operations::config::{Config, Environment, Flags, JwksPlace};
+use mnemon_operations::wiring;
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;

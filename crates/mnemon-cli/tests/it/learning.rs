@@ -1,8 +1,8 @@
 //! Learning as users meet it: the commands, on every store.
 
-use mnemon_cli::config::Config;
-use mnemon_cli::{api, wiring};
 use mnemon_engine::Memory;
+use mnemon_operations::config::Config;
+use mnemon_operations::{api, wiring};
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;

@@ -38,6 +38,7 @@ mod languages;
 mod learning;
 mod llm;
 mod mcp;
+mod migration;
 #[cfg(feature = "minilm")]
 mod minilm;
 mod missing_store;

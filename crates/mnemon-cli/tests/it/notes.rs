@@ -8,11 +8,11 @@ mod stores;
 
 use std::path::Path;
 
-use mnemon_cli::config::{Config, Sourced};
-use mnemon_cli::wiring;
 use mnemon_core::{Ctx, Tenant, Time};
 use mnemon_engine::Memory;
 use mnemon_engine::notes::{Added, FoundNotes, NewNote, NoteFilter, NoteQuery};
+use mnemon_operations::config::{Config, Sourced};
+use mnemon_operations::wiring;
 
 fn wait<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -35,7 +35,7 @@ fn now() -> Ctx {
 /// A configuration for a store, with no model: these tests are not about meaning.
 fn config(url: &str) -> Config {
     let mut config = Config::for_store(url);
-    config.embedder = Sourced::default(mnemon_cli::config::EmbedderChoice::None);
+    config.embedder = Sourced::default(mnemon_operations::config::EmbedderChoice::None);
     config
 }
 

@@ -5,11 +5,11 @@
 //! `office.json` was used to fit the calibration. `studio.json` was written before that and not
 //! looked at: its figures are those of questions that nothing was fitted to.
 
-use mnemon_cli::config::Config;
-use mnemon_cli::wiring;
 use mnemon_core::rank::Recipe;
 use mnemon_core::{Ctx, Filter, Kind, Owner, Tenant, Time};
 use mnemon_engine::{Document, Draft, Memory, Query};
+use mnemon_operations::config::Config;
+use mnemon_operations::wiring;
 use serde::Deserialize;
 
 #[derive(Deserialize)]

@@ -3,11 +3,11 @@
 
 use jiff::civil::{Date, Weekday, date};
 use jiff::{Span, ToSpan};
-use mnemon_cli::config::Config;
-use mnemon_cli::wiring;
 use mnemon_core::rank::{Recipe, Steps};
 use mnemon_core::{Ctx, Filter, Kind, Owner, Tenant, Time, Viewer};
 use mnemon_engine::{Draft, Memory, Query};
+use mnemon_operations::config::Config;
+use mnemon_operations::wiring;
 
 struct Random(u64);
 

@@ -190,6 +190,8 @@ fn reports() -> Vec<Report> {
         "mnemon-core",
         "mnemon-engine",
         "mnemon-adapters",
+        "mnemon-operations",
+        "mnemon-server",
         "mnemon-cli",
         "mnemon",
     ] {

@@ -140,6 +140,7 @@ pub(crate) const CREATED: &str = "2026-01-31T12:00:00Z";
 /// `h` is a hexadecimal digit, `d` a decimal one.
 const PATTERNS: &[(&str, &str)] = &[
     ("hhhhhhhh-hhhh-hhhh-hhhh-hhhhhhhhhhhh", "[id]"),
+    ("hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh", "[hash]"),
     ("dddd-dd-ddTdd:dd:dd.dddZ", "[time]"),
     ("dddd-dd-dd dd:dd", "[time]"),
 ];

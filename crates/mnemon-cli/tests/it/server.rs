@@ -5,7 +5,10 @@ mod feed;
 #[cfg(unix)]
 mod hangup;
 mod isolation;
+#[cfg(all(unix, feature = "postgres"))]
+mod many;
 mod metrics;
+mod pages;
 mod remote;
 #[cfg(unix)]
 mod soak;
@@ -23,7 +26,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use mnemon_cli::http::openapi;
+use mnemon_server::http::openapi;
 use serde_json::{Value, json};
 
 use crate::docs::keep;
@@ -190,13 +193,15 @@ impl Drop for Server {
 
 #[test]
 fn the_contract_is_the_one_in_the_documentation() {
-    let document = serde_json::to_string_pretty(&openapi::document()).unwrap() + "\n";
+    let document = serde_json::to_string_pretty(&openapi::document(&mnemon_cli::cli::command()))
+        .unwrap()
+        + "\n";
     keep("openapi.json", &document);
 }
 
 #[test]
 fn every_route_has_an_answer_with_a_shape_and_an_id_of_its_own() {
-    let document = openapi::document();
+    let document = openapi::document(&mnemon_cli::cli::command());
     let mut ids = std::collections::BTreeSet::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {

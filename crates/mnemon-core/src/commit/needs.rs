@@ -105,6 +105,13 @@ pub fn needs(requests: &[Request]) -> Needs<'_> {
             Op::Put { .. } => {}
         }
     }
+    for request in requests {
+        needs
+            .ids
+            .extend(request.replayed().map(|change| &change.id));
+        let replay = request.batch.replay.iter();
+        needs.ids.extend(replay.flat_map(|replay| &replay.erased));
+    }
     if !needs.roots.is_empty() {
         // A deletion reaches these, and all that was derived from them, by links of the group.
         needs.roots.append(&mut linked);

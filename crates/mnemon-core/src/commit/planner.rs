@@ -83,10 +83,13 @@ impl Planner {
     }
 
     fn commit(&mut self, grant: &Grant, batch: Batch) -> Result<Planned, StoreError> {
+        if let Some(replay) = batch.replay {
+            return super::replay::plan(&mut self.view, *replay);
+        }
         if let Some(key) = &batch.key
             && let Some(kept) = self.view.receipts.get(&key.name)
         {
-            return replay(key, kept);
+            return repeated(key, kept);
         }
         let first = self.view.last_seq + 1;
         let mut work = Work {
@@ -272,7 +275,7 @@ fn commit_number(continues: Option<u64>, next_seq: u64) -> Result<u64, StoreErro
     }
 }
 
-fn replay(key: &IdempotencyKey, kept: &KeptReceipt) -> Result<Planned, StoreError> {
+fn repeated(key: &IdempotencyKey, kept: &KeptReceipt) -> Result<Planned, StoreError> {
     if kept.digest == key.digest {
         return Ok(Planned {
             receipt: kept.receipt.clone(),

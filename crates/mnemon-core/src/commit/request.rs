@@ -1,7 +1,8 @@
 //! A batch that passed every check that needs no store.
 
+use super::replay;
 use crate::model::{Grant, Record, Right};
-use crate::ports::{Batch, Op, StoreError};
+use crate::ports::{Batch, CodedVector, Op, StoreError, StoredChange};
 
 /// A batch under its grant, within the limits. Only such a batch can be planned.
 #[derive(Debug, Clone)]
@@ -37,10 +38,51 @@ impl Request {
         self.bytes
     }
 
+    /// Whether a retry is recognised by an idempotency key.
+    pub fn has_key(&self) -> bool {
+        self.batch.key.is_some()
+    }
+
     /// Whether something is erased permanently.
     pub fn purges(&self) -> bool {
         let mut ops = self.batch.ops.iter();
         ops.any(|op| matches!(op, Op::Purge { .. }))
+            || self.replayed().any(|change| change.version == 0)
+            || (self.batch.replay.iter()).any(|replay| !replay.erased.is_empty())
+    }
+
+    /// Whether changes of another store are copied.
+    pub fn is_replay(&self) -> bool {
+        self.batch.replay.is_some()
+    }
+
+    /// How many operations or copied changes there are.
+    pub fn len(&self) -> usize {
+        self.batch.ops.len() + self.replayed().count()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The versions that are written if the batch succeeds, in order, those that are copied with
+    /// their vectors.
+    pub fn written(&self) -> impl Iterator<Item = (&Record, Option<&CodedVector>)> {
+        let puts = self.batch.ops.iter().filter_map(|op| match op {
+            Op::Put { record, .. } => Some((record.as_ref(), None)),
+            Op::Delete { .. } | Op::Purge { .. } => None,
+        });
+        let copied = self.replayed().filter_map(|change| {
+            let record = change.record.as_deref()?;
+            Some((record, change.vector.as_ref()))
+        });
+        puts.chain(copied)
+    }
+
+    pub(super) fn replayed(&self) -> impl Iterator<Item = &StoredChange> {
+        let replay = self.batch.replay.iter();
+        replay.flat_map(|replay| &replay.changes)
     }
 }
 
@@ -64,6 +106,9 @@ fn check(grant: &Grant, batch: &Batch) -> Result<usize, StoreError> {
         }
     }
     at_most("bytes in a batch", bytes, limits.batch_bytes)?;
+    if let Some(replay) = &batch.replay {
+        bytes += replay::check(grant, replay)?;
+    }
     Ok(bytes)
 }
 
@@ -74,7 +119,7 @@ fn at_most(what: &'static str, count: usize, most: usize) -> Result<(), StoreErr
     }
 }
 
-fn check_tenant(grant: &Grant, record: &Record) -> Result<(), StoreError> {
+pub(super) fn check_tenant(grant: &Grant, record: &Record) -> Result<(), StoreError> {
     if record.tenant == *grant.tenant() {
         return Ok(());
     }

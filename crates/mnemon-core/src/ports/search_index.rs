@@ -185,6 +185,9 @@ pub struct Probe {
     pub filter: Filter,
     /// Analysed terms; those of the records are made by the same analysis ([`crate::search::text`]).
     pub terms: Vec<QueryTerm>,
+    /// How many of the terms are enough, the rarest of those that documents have. An index may look
+    /// for more.
+    pub rarest: Option<usize>,
     /// Terms of similar meaning, whose occurrences count in part as those of a term above. An index
     /// may leave them out.
     pub similar: Vec<SimilarTerm>,
@@ -210,6 +213,7 @@ impl Probe {
         Self {
             filter,
             terms: Vec::new(),
+            rarest: None,
             similar: Vec::new(),
             vectors: Vec::new(),
             asked: Vec::new(),

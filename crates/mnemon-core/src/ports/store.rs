@@ -4,17 +4,18 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ErrorKind, Invalid};
 use crate::model::{
-    Cursor, Denied, Filter, Grant, Id, Kind, Namespace, Order, Page, Record, Scan, Scope, Time,
-    Viewer, limits,
+    Cursor, Denied, Filter, Grant, Id, Kind, Namespace, Order, Page, Record, Scan, Scope, Tenant,
+    Time, Viewer, limits,
 };
-use crate::ports::Embedding;
 use crate::ports::embed::ModelId;
+use crate::ports::{Embedding, Replay};
 
 /// A place where records are kept.
 ///
@@ -108,13 +109,9 @@ pub trait Store: Send + Sync {
             windows.push(match record {
                 None => None,
                 Some(record) => {
-                    let mut records = beside(self, grant, &record, Order::Newest, reach).await?;
-                    records.reverse();
-                    let at = records.len();
+                    let before = beside(self, grant, &record, Order::Newest, reach).await?;
                     let after = beside(self, grant, &record, Order::Oldest, reach).await?;
-                    records.push(record);
-                    records.extend(after);
-                    Some(SessionWindow { records, at })
+                    Some(SessionWindow::of(record, before, after))
                 }
             });
         }
@@ -156,6 +153,49 @@ pub trait Store: Send + Sync {
         ids.truncate(limit);
         Ok(ids)
     }
+
+    /// Claims a job of the tenant for one holder, or extends its claim: until it ends, by the clock
+    /// of the store, no other holder gets the job. Claims of dead processes end by themselves. A
+    /// store that is not shared by servers need not keep claims.
+    async fn claim(&self, _: &Grant, _: &Claim<'_>) -> Result<Claimed, StoreError> {
+        Ok(Claimed::NotKept)
+    }
+
+    /// Calls the handler whenever another process has written for a tenant, as far as the store
+    /// hears of it. A call may be missing or be one too many: the number of the newest change
+    /// decides.
+    fn listen(&self, _: ChangeHandler) {}
+
+    /// Whether writes of other processes reach the handlers of [`Store::listen`] at present;
+    /// otherwise listeners should ask for the newest change every second.
+    fn hears_others(&self) -> bool {
+        false
+    }
+}
+
+/// Called with the tenant that another process has written for; `None` if it may be any tenant, as
+/// calls may have been missed.
+pub type ChangeHandler = Box<dyn Fn(Option<&Tenant>) + Send + Sync>;
+
+/// A job that one process at a time does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim<'a> {
+    pub job: &'a str,
+    /// Names the process.
+    pub holder: &'a str,
+    /// How long the claim lasts unless it is extended; zero ends it.
+    pub lasts: Duration,
+}
+
+/// The answer to a [`Claim`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claimed {
+    /// No other holder has the job while the claim lasts.
+    Ours,
+    /// Another holder has it.
+    Others,
+    /// This store keeps no claims: several processes may do the job at once.
+    NotKept,
 }
 
 /// [`Store::sessions`] for a store or a filter that cannot be grouped: reads every record.
@@ -215,24 +255,10 @@ async fn beside<S: Store + ?Sized>(
     order: Order,
     reach: usize,
 ) -> Result<Vec<Record>, StoreError> {
-    let Some(session) = &record.owner.session else {
+    let Some(scan) = SessionWindow::scan_beside(record, order, reach) else {
         return Ok(Vec::new());
     };
-    // Sessions of the same name that are for different people are different ones.
-    let audience = record.audience();
-    let mut filter = Filter::seen_by(audience.viewer());
-    filter.owner.session = Some(session.clone());
-    if record.audience.is_none() {
-        filter.owner.user.clone_from(&record.owner.user);
-    }
-    let scan = Scan {
-        order,
-        after: Some(Cursor::after(record, order)),
-        ..Scan::new(filter, reach)
-    };
-    let mut records = store.scan(grant, &scan).await?.records;
-    records.retain(|record| record.audience() == audience);
-    Ok(records)
+    Ok(store.scan(grant, &scan).await?.records)
 }
 
 /// A part of a session: records by creation, equals by `seq`.
@@ -241,6 +267,37 @@ pub struct SessionWindow {
     pub records: Vec<Record>,
     /// Where the record stands among them that the window is around.
     pub at: usize,
+}
+
+impl SessionWindow {
+    /// The scan for the records of the same session that come next in this order; `None` for a
+    /// record without a session.
+    pub fn scan_beside(record: &Record, order: Order, reach: usize) -> Option<Scan> {
+        let mut filter = Filter::seen_by(record.audience().viewer());
+        filter.owner.session = Some(record.owner.session.clone()?);
+        if record.audience.is_none() {
+            filter.owner.user.clone_from(&record.owner.user);
+        }
+        Some(Scan {
+            order,
+            after: Some(Cursor::after(record, order)),
+            ..Scan::new(filter, reach)
+        })
+    }
+
+    /// The window around a record: what was found before it, the nearest first, and after it.
+    pub fn of(record: Record, mut before: Vec<Record>, mut after: Vec<Record>) -> Self {
+        // Sessions of the same name that are for different people are different ones.
+        let audience = record.audience();
+        before.retain(|one| one.audience() == audience);
+        after.retain(|one| one.audience() == audience);
+        before.reverse();
+        let at = before.len();
+        let mut records = before;
+        records.push(record);
+        records.append(&mut after);
+        Self { records, at }
+    }
 }
 
 /// What a backend can do, so that the engine plans instead of failing.
@@ -267,9 +324,19 @@ pub struct Batch {
     /// Vectors of records that the batch puts. They are not needed: a record without one is found
     /// by its words, and gets one later.
     pub vectors: Vec<(Id, Embedding)>,
+    /// Changes of another store that are copied; such a batch has no operations.
+    pub replay: Option<Box<Replay>>,
 }
 
 impl Batch {
+    /// A batch that copies changes of another store.
+    pub fn replaying(replay: Replay) -> Self {
+        Self {
+            replay: Some(Box::new(replay)),
+            ..Self::default()
+        }
+    }
+
     /// A batch of one operation.
     pub fn of(op: Op) -> Self {
         Self::from(vec![op])

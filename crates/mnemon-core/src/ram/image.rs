@@ -2,6 +2,7 @@
 
 mod reads;
 mod removals;
+mod stored;
 mod upkeep;
 mod view;
 
@@ -127,6 +128,7 @@ impl Image {
             }));
         }
         self.clock = plan.clock;
+        self.skip_to(plan.last_seq);
         receipts
     }
 
@@ -135,6 +137,23 @@ impl Image {
         match effect {
             Effect::Write { entry, record } => self.write(entry, *record),
             Effect::Bury { entry, id } => self.bury(entry, &id),
+            Effect::Tombstone {
+                entry,
+                id,
+                version,
+                expires,
+            } => {
+                if let Some(row) = self.take_row(&id) {
+                    self.keep_past(Past::of(row.entry, row.record));
+                }
+                self.restore_past(Past {
+                    entry,
+                    id,
+                    version,
+                    record: None,
+                    expires,
+                });
+            }
             Effect::Erase { id, purged } => {
                 self.erase(&id);
                 if let Some(entry) = purged {

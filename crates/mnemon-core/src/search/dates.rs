@@ -12,7 +12,7 @@ mod vietnamese;
 use std::ops::RangeInclusive;
 
 pub use crate::model::{Asked, Days, Told};
-pub(crate) use calendar::day_of_millis;
+pub use calendar::day_of_millis;
 use tokens::Tokens;
 
 use crate::model::Time;
@@ -325,7 +325,7 @@ impl Asked {
     }
 
     /// The days that are asked for in the years of these days.
-    pub(crate) fn in_years(&self, first: i32, last: i32) -> Vec<Asked> {
+    pub fn in_years(&self, first: i32, last: i32) -> Vec<Asked> {
         if !self.any_year {
             return vec![*self];
         }

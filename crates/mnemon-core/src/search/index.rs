@@ -13,6 +13,7 @@ mod chain;
 mod docs;
 mod find;
 mod follower;
+mod population;
 mod postings;
 mod saved;
 mod scratch;
@@ -23,12 +24,13 @@ use std::collections::HashMap;
 
 use crate::model::Time;
 use crate::ports::embed::ModelId;
-use crate::ports::{Embedding, StoreError};
+use crate::ports::{CodedVector, Embedding, StoreError};
 use crate::search::vector::{Quantised, VectorError, VectorSet, quantise};
 
 pub use cache::Cache;
 pub use docs::Doc;
 pub use follower::{Cursor, Delta, Feed, TrackedIndex};
+pub use population::{Population, Sampled};
 pub use terms::{Terms, Text, hash};
 
 /// Documents by which the middle of their vectors is known; below, none is needed.
@@ -42,6 +44,27 @@ const NOBODY: u32 = u32::MAX;
 pub struct StoredVector {
     pub model: ModelId,
     pub vector: Quantised,
+}
+
+impl StoredVector {
+    /// The vector in the form in which it is copied from store to store.
+    pub fn coded(&self) -> CodedVector {
+        CodedVector {
+            model: self.model.clone(),
+            scale: self.vector.scale,
+            codes: self.vector.to_bytes(),
+        }
+    }
+}
+
+impl From<&CodedVector> for StoredVector {
+    fn from(coded: &CodedVector) -> Self {
+        let dimension = coded.model.dimension;
+        Self {
+            model: coded.model.clone(),
+            vector: Quantised::from_bytes(&coded.codes, dimension, coded.scale),
+        }
+    }
 }
 
 /// The vector as it is kept.

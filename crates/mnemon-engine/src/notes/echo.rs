@@ -18,7 +18,7 @@ const WORDS: usize = 24;
 /// of so much of its beginning.
 const LOOKED_AT: usize = 2000;
 /// Records that are compared.
-const COMPARED: usize = 8;
+const COMPARED: usize = 16;
 
 /// A note is written again only if that keeps it longer by at least so much.
 const WORTHWHILE_MS: i64 = 3_600_000;
@@ -74,7 +74,11 @@ impl Notes {
             kinds: vec![Kind::Note, Kind::Fact, Kind::Decision],
             ..Filter::seen_by(draft.audience().viewer())
         };
+        // A note that lacks all of the rarest words has too few of the others to be near. Common words
+        // would take most of the time: with 100,000 records ten times that of the write itself.
+        let others = terms.len() as f64 * (1.0 - NEAR);
         let probe = Probe {
+            rarest: Some(others as usize + 1),
             terms,
             may_run_inline: true,
             ..Probe::new(filter, COMPARED)
@@ -89,7 +93,7 @@ impl Notes {
             .matches
             .sort_by(|a, b| b.words.unwrap_or(0.0).total_cmp(&a.words.unwrap_or(0.0)));
         let ids: Vec<Id> = found.matches.into_iter().map(|found| found.id).collect();
-        let ids = ids.get(..COMPARED * 4).unwrap_or(&ids);
+        let ids = ids.get(..COMPARED * 2).unwrap_or(&ids);
         let there = records.get_all(ctx, ids).await?.into_iter().flatten();
         let there = there.filter(|record| probe.filter.matches(record));
         let (same, others): (Vec<Record>, Vec<Record>) =

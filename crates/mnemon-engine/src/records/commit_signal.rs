@@ -1,19 +1,23 @@
-//! Tells listeners of this process that a tenant's memory was written.
+//! Tells listeners of this process that a tenant's memory was written, by this process or by another
+//! one that the store hears of.
 //!
 //! The engine starts no task and owns no runtime, so a waiting listener is a future with a waker:
 //! it runs on the caller's executor, and costs nothing until the next commit.
 
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use mnemon_core::Tenant;
+use mnemon_core::{Store, Tenant};
 
 /// Counts the acknowledged commits of each tenant, and wakes those that wait for the next one.
 #[derive(Debug, Default)]
 pub(crate) struct CommitSignal {
     tenants: Mutex<HashMap<Tenant, Listeners>>,
+    /// Whether the store was asked to announce commits of other processes.
+    is_listening: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -46,7 +50,36 @@ impl CommitSignal {
         waiting.into_values().for_each(Waker::wake);
     }
 
-    /// How many commits of this tenant this process has acknowledged.
+    /// Commits of any tenant may have been missed.
+    fn announce_all(&self) {
+        let mut tenants = self.tenants();
+        let mut waiting = Vec::new();
+        for listeners in tenants.values_mut() {
+            listeners.commits += 1;
+            waiting.extend(std::mem::take(&mut listeners.waiting).into_values());
+        }
+        drop(tenants);
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// Announces commits of other processes, too, as far as the store hears of them. Asked for by
+    /// the first listener, since it costs a connection.
+    pub(crate) fn listen_to(self: &Arc<Self>, store: &dyn Store) {
+        if self.is_listening.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let signal = Arc::downgrade(self);
+        store.listen(Box::new(move |tenant| {
+            if let Some(signal) = signal.upgrade() {
+                match tenant {
+                    Some(tenant) => signal.announce(tenant),
+                    None => signal.announce_all(),
+                }
+            }
+        }));
+    }
+
+    /// How many commits of this tenant were announced.
     pub(crate) fn commits(&self, tenant: &Tenant) -> u64 {
         let tenants = self.tenants();
         tenants.get(tenant).map_or(0, |listeners| listeners.commits)
@@ -140,10 +173,14 @@ mod tests {
         signal.announce(&ours);
         assert_eq!(wakes.0.load(Ordering::SeqCst), 1);
         assert_eq!(Pin::new(&mut next).poll(&mut cx), Poll::Ready(2));
+        let mut any = signal.beyond(&theirs, 1);
+        assert!(Pin::new(&mut any).poll(&mut cx).is_pending());
+        signal.announce_all();
+        assert_eq!(Pin::new(&mut any).poll(&mut cx), Poll::Ready(2));
         // A commit that came before the listener asked is not missed.
         let mut late = signal.beyond(&ours, 1);
-        assert_eq!(Pin::new(&mut late).poll(&mut cx), Poll::Ready(2));
-        assert_eq!((signal.commits(&ours), signal.commits(&theirs)), (2, 1));
+        assert_eq!(Pin::new(&mut late).poll(&mut cx), Poll::Ready(3));
+        assert_eq!((signal.commits(&ours), signal.commits(&theirs)), (3, 2));
         drop(next);
         assert!(signal.tenants().values().all(|one| one.waiting.is_empty()));
     }

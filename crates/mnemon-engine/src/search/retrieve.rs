@@ -274,6 +274,7 @@ impl Records {
             similar,
             vectors,
             asked: question.dates.clone(),
+            rarest: None,
             after_question: query.steps.after_question,
             depth: self.limits().search_depth.max(query.limit * 2),
             may_run_inline: query.may_run_inline,

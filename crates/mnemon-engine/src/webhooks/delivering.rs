@@ -1,6 +1,6 @@
 //! Sending what is due.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use futures::future::join_all;
 use mnemon_core::webhook::{Delivery, NotDelivered};
@@ -20,8 +20,8 @@ const BODY_BYTES: usize = 1024 * 1024;
 const LEASE_MS: i64 = 120_000;
 /// Changes that are not meant, after which the progress is written down all the same.
 const SCANNED: u64 = 10_000;
-/// Webhooks that are sent at the same time.
-const AT_ONCE: usize = 16;
+/// Webhooks of a tenant that are sent at the same time.
+const AT_ONCE: usize = 4;
 /// Bytes of an error that are kept.
 const ERROR_BYTES: usize = 300;
 
@@ -55,14 +55,57 @@ struct Letter {
     body: Vec<u8>,
 }
 
+/// The webhooks of one tenant, as they were read.
+pub struct TenantWebhooks {
+    pub tenant: Tenant,
+    webhooks: Vec<Stored>,
+}
+
 impl Webhooks {
-    /// Sends what is due at `ctx.now`, of all tenants, with at most `budget` pages of changes read.
-    /// Every webhook gets a page before one gets a second. A few are sent at the same time, so that
-    /// a receiver that does not answer holds up only those.
+    /// The webhooks of all tenants.
+    pub async fn by_tenant(&self, ctx: &Ctx) -> Result<Vec<TenantWebhooks>, Error> {
+        let mut found: BTreeMap<Tenant, Vec<Stored>> = BTreeMap::new();
+        for webhook in self.stored(ctx).await? {
+            let tenant = webhook.definition.tenant.clone();
+            found.entry(tenant).or_default().push(webhook);
+        }
+        let found = found.into_iter();
+        Ok(found
+            .map(|(tenant, webhooks)| TenantWebhooks { tenant, webhooks })
+            .collect())
+    }
+
+    /// Sends what is due at `ctx.now`, of all tenants, with at most `budget` pages of changes read
+    /// for each. For processes that have claimed nothing.
     pub async fn deliver_due(&self, ctx: &Ctx, budget: usize) -> Result<Delivered, Error> {
+        let all = self.by_tenant(ctx).await?.into_iter();
+        let rounds = all.map(|webhooks| self.deliver(ctx, webhooks, budget, false));
         let mut done = Delivered::default();
-        let due = self.stored(ctx).await?.into_iter();
-        let mut due: VecDeque<Stored> = due.filter(|one| self.is_due(one, ctx.now)).collect();
+        for round in join_all(rounds).await {
+            let round = round?;
+            done.sent += round.sent;
+            done.failed += round.failed;
+            done.dead += round.dead;
+            done.more |= round.more;
+        }
+        Ok(done)
+    }
+
+    /// Sends what is due at `ctx.now` of one tenant, with at most `budget` pages of changes read.
+    /// Every webhook gets a page before one gets a second. A few are sent at the same time, so that
+    /// a receiver that does not answer holds up only those. If the tenant's webhooks are claimed for
+    /// this process, leases in their progress are those of processes whose claim has ended.
+    pub async fn deliver(
+        &self,
+        ctx: &Ctx,
+        webhooks: TenantWebhooks,
+        budget: usize,
+        is_claimed: bool,
+    ) -> Result<Delivered, Error> {
+        let mut done = Delivered::default();
+        let due = webhooks.webhooks.into_iter();
+        let due = due.filter(|one| self.is_due(one, ctx.now, is_claimed));
+        let mut due: VecDeque<Stored> = due.collect();
         let mut left = budget;
         while !due.is_empty() && left > 0 {
             let count = due.len().min(left).min(AT_ONCE);
@@ -80,12 +123,12 @@ impl Webhooks {
         Ok(done)
     }
 
-    fn is_due(&self, webhook: &Stored, now: Time) -> bool {
+    fn is_due(&self, webhook: &Stored, now: Time, is_claimed: bool) -> bool {
         let progress = &webhook.progress;
         let waits = progress.next_attempt.is_some_and(|next| next > now);
         let lease = progress.lease.as_ref();
         let is_taken = lease.is_some_and(|it| it.holder != self.holder && it.until > now);
-        !waits && !is_taken
+        !waits && (is_claimed || !is_taken)
     }
 
     /// Reads a page and sends it. Answers with the webhook if there may be another page.

@@ -180,6 +180,11 @@ impl WebhookSender for Silent {
 
 #[test]
 fn a_process_that_dies_while_it_sends_leaves_its_lease_and_its_range() {
+    take_over(false);
+    take_over(true);
+}
+
+fn take_over(is_claimed: bool) {
     let world = world();
     let webhook = world.create(Filter::seen_by(Viewer::user("ann")));
     world.add(Some("bob"), "coffee");
@@ -191,7 +196,14 @@ fn a_process_that_dies_while_it_sends_leaves_its_lease_and_its_range() {
     assert!(dies.deliver_due(&ctx, 9).now_or_never().is_none());
     world.add(Some("ann"), "more tea");
     assert_eq!(world.deliver(1), [0, 0, 0], "the other one may be sending");
-    assert_eq!(world.deliver(10 * 60_000), [2, 0, 0]);
+    if is_claimed {
+        // The claim of the other one has ended, as the store says.
+        let ours = wait(world.webhooks.by_tenant(&ctx)).unwrap().remove(0);
+        let done = wait(world.webhooks.deliver(&later(2), ours, 9, true)).unwrap();
+        assert_eq!((done.sent, done.more), (2, false));
+    } else {
+        assert_eq!(world.deliver(10 * 60_000), [2, 0, 0]);
+    }
     let ids = [(1, 2), (2, 3)].map(|(after, end)| format!("{}-{after}-{end}", webhook.id));
     assert_eq!(*world.receiver.attempts.lock().unwrap(), ids);
     assert_eq!(world.receiver.arrived(), [[2], [3]]);
@@ -410,6 +422,56 @@ fn webhooks_and_keys_share_a_tenant_and_not_each_other() {
     world.create(Filter::all_of_tenant());
     let keys = Keys::new(world.memory.records());
     assert!(wait(keys.list(&ctx(), None)).unwrap().is_empty());
-    let tenants = wait(world.webhooks.tenants(&ctx())).unwrap();
-    assert_eq!(tenants.into_iter().collect::<Vec<_>>(), [ctx().tenant]);
+    let all = wait(world.webhooks.by_tenant(&ctx())).unwrap();
+    let tenants: Vec<_> = all.into_iter().map(|one| one.tenant).collect();
+    assert_eq!(tenants, [ctx().tenant]);
+}
+
+/// A receiver that answers no delivery of one tenant.
+#[derive(Default)]
+struct SilentFor(Receiver);
+
+#[async_trait]
+impl WebhookSender for SilentFor {
+    fn check(&self, url: &str) -> Result<(), Invalid> {
+        self.0.check(url)
+    }
+
+    async fn send(&self, delivery: &Delivery<'_>) -> Result<(), NotDelivered> {
+        match delivery.url.contains("slow") {
+            true => std::future::pending().await,
+            false => self.0.send(delivery).await,
+        }
+    }
+}
+
+#[test]
+fn slow_webhooks_of_one_tenant_do_not_delay_another_one() {
+    let memory = Memory::builder(Arc::new(Ram::new()), Ids::new(7)).build();
+    let receiver = Arc::new(SilentFor::default());
+    let webhooks = Webhooks::new(memory.records(), receiver.clone(), "one");
+    let of = |tenant: &str| Ctx {
+        tenant: tenant.parse().unwrap(),
+        ..ctx()
+    };
+    // The slow tenant comes first, and has as many webhooks as it may.
+    let all = std::iter::repeat_n("a", MOST_WEBHOOKS).chain(["b"]);
+    for tenant in all {
+        let url = match tenant {
+            "a" => "https://slow.test/",
+            _ => "https://hook.test/",
+        };
+        let filter = Filter::all_of_tenant();
+        wait(webhooks.create(&of(tenant), new(url, filter))).unwrap();
+    }
+    for tenant in ["a", "b"] {
+        let fact = Draft {
+            kind: Some(Kind::Fact),
+            ..Draft::note("tea")
+        };
+        wait(memory.records().add(&of(tenant), vec![fact], None)).unwrap();
+    }
+    let ctx = later(0);
+    assert!(webhooks.deliver_due(&ctx, 100).now_or_never().is_none());
+    assert_eq!(receiver.0.arrived(), [[1]]);
 }

@@ -46,16 +46,21 @@ pub(super) fn decode_kept(line: &[u8], tenant: &Tenant) -> Result<Kept, Unread> 
     let checksum = verify(line)?;
     let mut raw = parse(line)?;
     let stamp = raw.stamp(checksum)?.ok_or_else(|| lacks("mnemon"))?;
-    let (version, expires) = (stamp.version, stamp.expires);
     Ok(match effect(raw, stamp, tenant)? {
         Effect::Write { entry, record } => Kept::Past(Box::new(Past::of(entry, *record))),
-        Effect::Bury { entry, id } => Kept::Past(Box::new(Past {
+        Effect::Tombstone {
             entry,
             id,
-            version: version.ok_or_else(|| lacks("mnemon.version"))?,
+            version,
+            expires,
+        } => Kept::Past(Box::new(Past {
+            entry,
+            id,
+            version,
             record: None,
             expires,
         })),
+        Effect::Bury { .. } => return Err(lacks("mnemon.version")),
         receipt @ Effect::Receipt { .. } => Kept::Receipt(receipt),
         Effect::Erase {
             id,
@@ -131,13 +136,22 @@ fn effect(raw: Raw<'_>, stamp: Stamp, tenant: &Tenant) -> Result<Effect, Unread>
             if stamp.cause.as_deref() == Some(ERASED) {
                 return Ok(Effect::Erase { id, purged: None });
             }
+            let (version, expires) = (stamp.version, stamp.expires);
             let entry = entry(at, stamp)?;
             match entry.cause {
                 Cause::Purged => Effect::Erase {
                     id,
                     purged: Some(entry),
                 },
-                _ => Effect::Bury { entry, id },
+                _ => match version {
+                    Some(version) => Effect::Tombstone {
+                        entry,
+                        id,
+                        version: number("mnemon.version", version)?,
+                        expires,
+                    },
+                    None => Effect::Bury { entry, id },
+                },
             }
         }
         "receipt" => Effect::Receipt {

@@ -85,6 +85,20 @@ impl<'a> Raw<'a> {
         match effect {
             Effect::Write { entry, record } => Self::write(record, entry.at, stamp.with(entry)),
             Effect::Bury { entry, id } => Self::delete(id, entry.at, stamp.with(entry)),
+            Effect::Tombstone {
+                entry,
+                id,
+                version,
+                expires,
+            } => {
+                let (version, expires) = (Some(*version), *expires);
+                let stamp = Stamp {
+                    version,
+                    expires,
+                    ..stamp
+                };
+                Self::delete(id, entry.at, stamp.with(entry))
+            }
             Effect::Erase { id, purged } => match purged {
                 Some(entry) => Self::delete(id, entry.at, stamp.with(entry)),
                 None => {
@@ -156,12 +170,10 @@ pub(super) fn batch(
     out: &mut Vec<u8>,
 ) -> Result<(), StoreError> {
     let of = effects.len() as u64;
-    let first = effects.iter().find_map(|effect| match effect {
-        Effect::Write { entry, .. } | Effect::Bury { entry, .. } => Some(entry),
-        Effect::Erase { purged, .. } => purged.as_ref(),
-        Effect::Receipt { .. } | Effect::Drop { .. } => None,
-    });
-    let continued = first.filter(|first| first.seq != first.commit);
+    let mut entries = effects.iter().filter_map(|effect| entry_of(effect));
+    let first = entries.clone().next();
+    // Changes that were copied are of several commits.
+    let continued = first.filter(|first| entries.any(|entry| entry.commit != first.seq));
     for (at, effect) in (1..).zip(effects) {
         let stamp = Stamp {
             v: format_of(continued.is_some()),
@@ -185,6 +197,17 @@ pub(super) fn batch(
         }
     }
     Ok(())
+}
+
+/// The change that an effect is.
+pub(super) fn entry_of(effect: &Effect) -> Option<&Entry> {
+    match effect {
+        Effect::Write { entry, .. }
+        | Effect::Bury { entry, .. }
+        | Effect::Tombstone { entry, .. } => Some(entry),
+        Effect::Erase { purged, .. } => purged.as_ref(),
+        Effect::Receipt { .. } | Effect::Drop { .. } => None,
+    }
 }
 
 /// The first line of a compacted log.

@@ -11,6 +11,7 @@ use mnemon_core::{Cause, Id, StoreError, Tenant, Time};
 
 use super::decode::decode_kept;
 use super::disk::{self, Identity, Paths, read_failed};
+use super::encode::entry_of;
 use super::foreign;
 use super::line::{FORMAT, Foreign, Header, HistoryRef, Kept, Part, Unread};
 use super::notices::{Notices, Skipped};
@@ -346,7 +347,9 @@ impl<'a> Player<'a> {
     fn is_repeated(&self, effect: &Effect) -> bool {
         match effect {
             Effect::Write { entry, record } => self.image.is_written(entry, record),
-            Effect::Bury { entry, id } => self.image.is_buried(entry, id),
+            Effect::Bury { entry, id } | Effect::Tombstone { entry, id, .. } => {
+                self.image.is_buried(entry, id)
+            }
             Effect::Erase { .. } | Effect::Receipt { .. } | Effect::Drop { .. } => false,
         }
     }
@@ -355,8 +358,8 @@ impl<'a> Player<'a> {
     /// before had said of it.
     fn observe(&mut self, part: &Part) {
         let seq = match &part.effect {
-            Effect::Write { entry, .. } | Effect::Bury { entry, .. } => entry.seq,
-            Effect::Erase { .. } | Effect::Receipt { .. } | Effect::Drop { .. } => u64::MAX,
+            Effect::Erase { .. } => u64::MAX,
+            effect => entry_of(effect).map_or(u64::MAX, |entry| entry.seq),
         };
         let header = self.header.as_ref();
         let known = header.filter(|header| header.clock.is_some());
@@ -433,7 +436,9 @@ impl<'a> Player<'a> {
                 (entry.seq, entry.commit) = (next, next);
                 record.seq = next;
             }
-            Effect::Bury { entry, .. } if self.image.has_change(entry.seq) => {
+            Effect::Bury { entry, .. } | Effect::Tombstone { entry, .. }
+                if self.image.has_change(entry.seq) =>
+            {
                 (entry.seq, entry.commit) = (next, next);
             }
             _ => {}

@@ -47,10 +47,29 @@ struct Group {
     bytes: usize,
 }
 
+/// Who sent a batch, and what becomes of text that it erases.
+struct Caller {
+    grant: Grant,
+    purges: bool,
+    is_replay: bool,
+}
+
+impl Caller {
+    fn of(request: &Request) -> Self {
+        Self {
+            grant: request.grant().clone(),
+            purges: request.purges(),
+            is_replay: request.is_replay(),
+        }
+    }
+}
+
 /// What a group adds to the log.
 #[derive(Default)]
 struct Lines {
     bytes: Vec<u8>,
+    /// The highest number in them.
+    last_seq: u64,
     /// What was purged: no copy of it may stay.
     purged: Vec<Id>,
 }
@@ -88,13 +107,12 @@ impl Folder {
             Err(error) => return self.fail_waiting(&error),
         };
         let Group { jobs, requests, .. } = self.take_group();
-        let callers = requests.iter().map(|it| (it.grant().clone(), it.purges()));
-        let callers: Vec<(Grant, bool)> = callers.collect();
+        let callers: Vec<Caller> = requests.iter().map(Caller::of).collect();
         let plan = state.image.plan(requests);
-        let lines = Lines::of(callers.iter().zip(&plan.outcomes));
+        let lines = Lines::of(callers.iter().zip(&plan.outcomes), &state.image);
         let answers = lines.and_then(|lines| self.write(state, &lines, plan));
-        if let Some((grant, _)) = callers.first() {
-            state.image.trim_removals(grant);
+        if let Some(caller) = callers.first() {
+            state.image.trim_removals(&caller.grant);
         }
         let all_failed = |error| jobs.iter().map(|_| Err(again(&error))).collect();
         let answers = answers.unwrap_or_else(all_failed);
@@ -133,7 +151,13 @@ impl Folder {
             if !lines.bytes.is_empty() {
                 self.append(state, &lines.bytes)?;
             }
-            return Ok(state.image.apply(plan));
+            let skips = plan.last_seq > lines.last_seq.max(state.image.last_seq());
+            let answers = state.image.apply(plan);
+            if skips {
+                // The newest changes of the original left no line: only a header can count on.
+                self.rewrite(state, &[])?;
+            }
+            return Ok(answers);
         }
         // The next log is written from the image; if that fails, the image is read from the old one.
         let answers = state.image.apply(plan);
@@ -301,18 +325,25 @@ impl State {
 
 impl Lines {
     fn of<'a>(
-        batches: impl Iterator<Item = (&'a (Grant, bool), &'a Result<Planned, StoreError>)>,
+        batches: impl Iterator<Item = (&'a Caller, &'a Result<Planned, StoreError>)>,
+        image: &Image,
     ) -> Result<Self, StoreError> {
         let mut lines = Self::default();
-        for ((grant, purges), outcome) in batches {
+        for (caller, outcome) in batches {
             let Ok(planned) = outcome else {
                 continue;
             };
             let effects: Vec<&Effect> = planned.moves.iter().map(|made| &made.effect).collect();
-            encode::batch(&effects, grant, &mut lines.bytes)?;
-            if *purges {
+            encode::batch(&effects, &caller.grant, &mut lines.bytes)?;
+            let entries = effects.iter().filter_map(|effect| encode::entry_of(effect));
+            let newest = entries.map(|entry| entry.seq).max().unwrap_or(0);
+            lines.last_seq = lines.last_seq.max(newest);
+            if caller.purges {
+                // The original of a copy erased the text before it was copied, as a rule: then
+                // there is none, and the log need not be written anew.
+                let is_here = |id: &Id| !caller.is_replay || image.newest_version(id) > 0;
                 let erased = effects.into_iter().filter_map(|effect| match effect {
-                    Effect::Erase { id, .. } => Some(id.clone()),
+                    Effect::Erase { id, .. } if is_here(id) => Some(id.clone()),
                     _ => None,
                 });
                 lines.purged.extend(erased);

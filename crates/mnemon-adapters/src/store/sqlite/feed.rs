@@ -206,7 +206,7 @@ fn doc<'a>(row: &'a Row<'_>) -> rusqlite::Result<Doc<'a>> {
 }
 
 /// The vector in the columns model, scale and codes, the first of which is `column`.
-fn vector(
+pub(super) fn vector(
     row: &Row<'_>,
     column: usize,
     models: &HashMap<i64, ModelId>,
@@ -223,7 +223,7 @@ fn vector(
     }))
 }
 
-fn models(connection: &Connection) -> rusqlite::Result<HashMap<i64, ModelId>> {
+pub(super) fn models(connection: &Connection) -> rusqlite::Result<HashMap<i64, ModelId>> {
     let models = connection.all("SELECT num, name, dimension FROM models", [], |row| {
         let model = ModelId {
             name: row.get(1)?,

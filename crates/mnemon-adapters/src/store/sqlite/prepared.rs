@@ -5,9 +5,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::mpsc::Receiver;
 
 use mnemon_core::commit::Request;
-use mnemon_core::index::{Terms, Text, stored};
+use mnemon_core::index::{StoredVector, Terms, Text, stored};
 use mnemon_core::speakers::Voice;
-use mnemon_core::{Batch, Grant, Id, Op, Record, StoreError, Time};
+use mnemon_core::{Batch, CodedVector, Grant, Id, Record, StoreError, Time};
 
 use super::tables::FoundBy;
 
@@ -34,19 +34,19 @@ impl Prepared {
             vectors.insert(id, stored(&embedding)?);
         }
         let request = Request::new(grant, batch)?;
-        let puts = request.ops().iter().filter_map(|op| match op {
-            Op::Put { record, .. } => Some(record.as_ref()),
-            _ => None,
-        });
-        let words = puts.map(Words::of);
-        let mut found_by = move |words: Words| FoundBy {
+        let written = request.written();
+        let words = written.map(|(record, vector)| (Words::of(record), vector.cloned()));
+        let mut found_by = move |(words, copied): (Words, Option<CodedVector>)| FoundBy {
             terms: words.terms().to_bytes(),
-            vector: vectors.remove(&words.id),
+            vector: match copied {
+                Some(copied) => Some(StoredVector::from(&copied)),
+                None => vectors.remove(&words.id),
+            },
             id: words.id,
         };
         let mut prepared = Self {
             purges: request.purges(),
-            is_large: request.ops().len() >= LARGE,
+            is_large: request.len() >= LARGE,
             request: None,
             ready: Vec::new(),
             coming: None,
@@ -56,7 +56,7 @@ impl Prepared {
             prepared.request = Some(request);
             return Ok(prepared);
         }
-        let mut words: VecDeque<Words> = words.collect();
+        let mut words: VecDeque<_> = words.collect();
         let (made, coming) = std::sync::mpsc::channel();
         let analyse = move || {
             // In handfuls: waking the writer for each would cost more than the analysis.

@@ -241,6 +241,21 @@ impl<'c, 'b> SqlTables<'c, 'b> {
                     self.write(&entry, &record, leaves, found_by.next())?;
                 }
                 (Effect::Bury { entry, id }, Some(slot)) => self.bury(&entry, &id, slot)?,
+                (
+                    Effect::Tombstone {
+                        entry,
+                        id,
+                        version,
+                        expires,
+                    },
+                    leaves,
+                ) => {
+                    if let Some(slot) = leaves {
+                        self.retire(&slot, entry.at)?;
+                    }
+                    self.state.history_grown += 1;
+                    self.insert_tombstone(&entry, &id, version, expires)?;
+                }
                 (Effect::Erase { id, purged }, leaves) => {
                     self.erase(&id, leaves)?;
                     if let Some(entry) = purged {
@@ -251,8 +266,9 @@ impl<'c, 'b> SqlTables<'c, 'b> {
                 (Effect::Receipt { key, at, receipt }, _) => {
                     self.keep_receipt(&key, at, &receipt)?;
                 }
-                // Only upkeep drops; and nothing is buried that is not there.
-                (Effect::Drop { .. } | Effect::Bury { .. }, _) => {}
+                (Effect::Drop { seqs, keys }, _) => self.drop_copied(&seqs, &keys)?,
+                // Nothing is buried that is not there.
+                (Effect::Bury { .. }, None) => {}
             }
         }
         Ok(())

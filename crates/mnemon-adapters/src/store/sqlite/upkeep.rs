@@ -96,7 +96,7 @@ impl SqlTables<'_, '_> {
     }
 
     /// Drops one change. The one before it is followed by what followed this one.
-    fn drop_past(&mut self, key: i64, id: &Id) -> Result<(), StoreError> {
+    pub(super) fn drop_past(&mut self, key: i64, id: &Id) -> Result<(), StoreError> {
         self.run(
             "UPDATE history SET (replaced, replaced_sum) =
                 (SELECT replaced, replaced_sum FROM history WHERE key = ?3)

@@ -11,9 +11,9 @@ use super::super::lines::{Lines, blame};
 use super::super::shared::{Shared, call, open};
 use super::super::text;
 use super::messages::event_line;
-use crate::Error;
-use crate::api::chat::{Append, Appended, Chat, message_of, messages_of};
-use crate::operation::{Arguments, ChatAppend, ConversationWindow};
+use mnemon_operations::Error;
+use mnemon_operations::api::chat::{Append, Appended, Chat, message_of, messages_of};
+use mnemon_operations::operation::{Arguments, ChatAppend, ConversationWindow};
 
 pub(super) async fn append(args: Shared<ChatAppend>, door: &mut Door) -> Result<(), Error> {
     let mut arguments = args.arguments()?;

@@ -4,8 +4,8 @@ use super::super::door::Door;
 use super::super::shared::{Shared, call};
 use super::super::text;
 use super::messages::event_line;
-use crate::Error;
-use crate::operation::{ChatCompress, ChatCompressPreview, Previews};
+use mnemon_operations::Error;
+use mnemon_operations::operation::{ChatCompress, ChatCompressPreview, Previews};
 
 const NOTHING: &str = "nothing was compressed: no strategy makes the window smaller";
 

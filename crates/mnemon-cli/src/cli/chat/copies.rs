@@ -3,8 +3,8 @@
 use super::super::door::Door;
 use super::super::shared::Shared;
 use super::super::text;
-use crate::Error;
-use crate::operation::{ChatClear, ChatFork, ChatRestore, ChatSnapshot, Snapshot};
+use mnemon_operations::Error;
+use mnemon_operations::operation::{ChatClear, ChatFork, ChatRestore, ChatSnapshot, Snapshot};
 
 pub(super) async fn fork(args: Shared<ChatFork>, door: &mut Door) -> Result<(), Error> {
     let forked = args.call(door).await?;

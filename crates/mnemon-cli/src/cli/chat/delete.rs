@@ -4,9 +4,11 @@ use super::super::confirm::agreed;
 use super::super::door::Door;
 use super::super::shared::{Shared, call, open};
 use super::super::text;
-use crate::Error;
-use crate::api::session_forget::{self, Response, Status};
-use crate::operation::{ChatDelete, ChatDeleteSnapshot, Conversation, USER, forgetting};
+use mnemon_operations::Error;
+use mnemon_operations::api::session_forget::{self, Response, Status};
+use mnemon_operations::operation::{
+    ChatDelete, ChatDeleteSnapshot, Conversation, USER, forgetting,
+};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct DeleteArgs {

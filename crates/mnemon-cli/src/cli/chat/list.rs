@@ -3,9 +3,9 @@
 use super::super::door::Door;
 use super::super::shared::{Shared, call};
 use super::super::text;
-use crate::Error;
-use crate::api::chat::Listed;
-use crate::operation::ChatList;
+use mnemon_operations::Error;
+use mnemon_operations::api::chat::Listed;
+use mnemon_operations::operation::ChatList;
 
 pub(super) async fn list(args: Shared<ChatList>, door: &mut Door) -> Result<(), Error> {
     let given = args.arguments()?;

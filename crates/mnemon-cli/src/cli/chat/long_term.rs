@@ -8,9 +8,9 @@ use super::super::shared::{Shared, Shown};
 use super::super::text;
 use super::messages::line;
 use super::show::print_body;
-use crate::Error;
-use crate::api::chat::{Format, Remembered, RequestBody};
-use crate::operation::{ChatRead, MODES};
+use mnemon_operations::Error;
+use mnemon_operations::api::chat::{Format, Remembered, RequestBody};
+use mnemon_operations::operation::{ChatRead, MODES};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct PrepareArgs {

@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::super::door::Door;
 use super::super::shared::Shown;
 use super::super::text;
-use crate::Error;
-use crate::api::chat::Tail;
-use crate::operation::{Events, Messages, Passages};
+use mnemon_operations::Error;
+use mnemon_operations::api::chat::Tail;
+use mnemon_operations::operation::{Events, Messages, Passages};
 
 impl Shown for Messages {
     fn show(&self, door: &mut Door) -> Result<(), Error> {

@@ -9,9 +9,9 @@ use super::super::door::Door;
 use super::super::shared::{Shared, call, open};
 use super::super::{progress, text};
 use super::messages::line;
-use crate::Error;
-use crate::api::chat::{Format, RequestBody};
-use crate::operation::{ChatShow, ConversationWindow};
+use mnemon_operations::Error;
+use mnemon_operations::api::chat::{Format, RequestBody};
+use mnemon_operations::operation::{ChatShow, ConversationWindow};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct ShowArgs {

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use super::super::confirm::confirm;
 use super::super::diff;
 use super::super::door::Door;
-use crate::Error;
-use crate::api::install::{self, Client, Level, NAME, Request, Response};
-use crate::config::{Config, Origin, PROJECT};
-use crate::mcp::Profile;
+use mnemon_operations::Error;
+use mnemon_operations::api::install::{self, Client, Level, NAME, Request, Response};
+use mnemon_operations::config::{Config, Origin, PROJECT};
+use mnemon_server::mcp::Profile;
 
 /// Add this server to the configuration of a client
 ///

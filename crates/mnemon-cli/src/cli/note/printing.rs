@@ -8,7 +8,7 @@ use mnemon_engine::notes::{
 use super::super::door::Door;
 use super::super::shared::Shown;
 use super::super::{search, text};
-use crate::Error;
+use mnemon_operations::Error;
 
 const INDENT: &str = "    ";
 

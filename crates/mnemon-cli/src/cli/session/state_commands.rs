@@ -10,10 +10,10 @@ use super::super::confirm::agreed;
 use super::super::door::Door;
 use super::super::shared::{Shared, Shown, call};
 use super::super::{input, text};
-use crate::Error;
-use crate::api::session::Listed;
-use crate::operation::routes::Routed;
-use crate::operation::{DeletedSession, SessionDelete, SessionSave};
+use mnemon_operations::Error;
+use mnemon_operations::api::session::Listed;
+use mnemon_operations::operation::routes::Routed;
+use mnemon_operations::operation::{DeletedSession, SessionDelete, SessionSave};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct SaveArgs {

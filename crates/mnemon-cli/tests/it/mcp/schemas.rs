@@ -85,7 +85,7 @@ fn every_answer_has_the_schema_of_its_tool() {
     let (sandbox, offload) = filled();
     let mut client = Client::start(&sandbox, &["--tools", "all"]);
     let schemas = published(&mut client);
-    let schema = Schema(mnemon_cli::schema::document());
+    let schema = Schema(mnemon_operations::schema::document());
     let calls: Vec<(String, Value)> = serde_json::from_str(CALLS).unwrap();
     let mut id = String::new();
     let mut shortened = 0;

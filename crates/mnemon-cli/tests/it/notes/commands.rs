@@ -304,7 +304,9 @@ fn a_store_in_memory_says_that_nothing_lasts() {
 }
 
 /// Parts of the names of files whose tests hold secrets or passwords on purpose.
-const WITH_SECRETS: [&str; 6] = [
+const WITH_SECRETS: [&str; 8] = [
+    "postgres",
+    "adapters/src/open",
     "secret",
     "safety",
     "config/address",

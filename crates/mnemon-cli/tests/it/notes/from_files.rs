@@ -1,7 +1,7 @@
 //! Notes from files on a disk: nothing outside the root is ever read.
 
-use mnemon_cli::Error;
 use mnemon_core::ErrorKind;
+use mnemon_operations::Error;
 
 use super::*;
 

@@ -10,7 +10,7 @@ fn config_with_cap(url: &str, cap: u64) -> Config {
     let mut config = config(url);
     config.short_term.max_entries = Sourced {
         value: Some(cap),
-        origin: mnemon_cli::config::Origin::Flag("--test"),
+        origin: mnemon_operations::config::Origin::Flag("--test"),
     };
     config
 }

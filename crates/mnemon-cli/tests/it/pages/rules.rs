@@ -54,6 +54,8 @@ const NO_MODEL: How = How::Exit(2, "no language model is configured");
 const NO_DATA: How = How::NotRun("it needs data that is not in the repository");
 const SERVES: How = How::NotRun("it serves until it is stopped; tests of the server start it");
 const NEEDS_SERVER: How = How::NotRun("it needs a server; tests of the server ask one");
+const NEEDS_DATABASE: How =
+    How::NotRun("it needs a PostgreSQL server; tests of the store start one");
 const OPERATES: How = How::NotRun("it changes the machine");
 const RANDOM: How = How::NotRun("it shows random prefixes");
 const NOTHING_FAILED: How = How::Exit(3, "no delivery was given up");
@@ -76,6 +78,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("docs/mcp.md", "MNEMON_API_KEY=…", How::Server),
     rule("docs/trust.md", "mnemon trust", How::Confirmed),
     rule("docs/embedders.md", "cargo install…", COMPILES),
+    rule("docs/postgres.md", "mnemon --store…", NEEDS_DATABASE),
     rule("docs/embedders.md", "mnemon model pull…", DOWNLOADS),
     rule(
         "docs/embedders.md",
@@ -118,6 +121,11 @@ pub(super) const RULES: &[Rule] = &[
         NOTHING_FAILED,
     ),
     rule("help mnemon eval", "…", NO_DATA),
+    rule(
+        "help mnemon migrate",
+        "mnemon migrate --from sqlite:memory.db --to postgres:…",
+        How::NotRun("it needs a database; tests of migrations use one"),
+    ),
     rule(
         "help mnemon init",
         "mnemon mcp install claude",
@@ -291,6 +299,10 @@ const SETUPS: &[(&str, &[&str])] = &[
         &["mkdir ~/notes", "echo 'Buy green tea.' > ~/notes/shop.md"],
     ),
     ("help mnemon list", RECORD),
+    (
+        "help mnemon migrate",
+        &["mnemon add 'Ann prefers tea' --store sqlite:memory.db"],
+    ),
     ("help mnemon mcp install", &["mkdir -p ~/code/shop"]),
     ("help mnemon note", DOCUMENTS),
     (

@@ -138,6 +138,7 @@ const PATTERNS: &[(&str, &str)] = &[
         "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh",
         "[secret]",
     ),
+    ("hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh", "[hash]"),
     ("hhhhhhhh-hhhh-hhhh-hhhh-hhhhhhhhhhhh", "[id]"),
     ("dddd-dd-ddTdd:dd:dd.dddZ", "[time]"),
     ("dddd-dd-ddTdd:dd:ddZ", "[time]"),

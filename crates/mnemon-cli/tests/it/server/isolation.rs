@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use mnemon_cli::http::openapi;
+use mnemon_server::http::{PAGES, openapi};
 use serde_json::{Value, json};
 
+use super::pages::Browser;
 use super::{Answer, Server};
 use crate::sandbox::Sandbox;
 
@@ -21,6 +22,7 @@ struct Target {
     /// The prefix of an access key.
     prefix: String,
     webhook: String,
+    commit: &'static str,
 }
 
 impl Target {
@@ -34,6 +36,7 @@ impl Target {
             key: "their-key-1",
             prefix,
             webhook,
+            commit: "1",
         }
     }
 
@@ -48,6 +51,7 @@ impl Target {
             key: "empty-key-1",
             prefix: "z".repeat(prefix.len()),
             webhook: "webhook-00000000-0000-7000-8000-000000000000".to_owned(),
+            commit: "9",
         }
     }
 
@@ -66,6 +70,7 @@ impl Target {
 
     fn path(&self, template: &str) -> String {
         let parts = [
+            ("{commit}", self.commit),
             ("{id}", self.id),
             ("{session}", self.session),
             ("{agent}", self.agent),
@@ -265,6 +270,98 @@ impl Target {
     }
 }
 
+impl Target {
+    /// The rows of the pages: method and path, with the query or the fields of the form. A page
+    /// without a row fails.
+    fn page_rows(&self) -> Vec<(&'static str, String)> {
+        let row = |page, fields: &str| (page, fields.to_owned());
+        let session = |page| (page, format!("session={}", self.session));
+        vec![
+            row("GET /", ""),
+            row("GET /search", "q=their+secret+THEIR"),
+            session("GET /records"),
+            row("GET /records/{id}", ""),
+            row("GET /records/{id}/delete", ""),
+            row("POST /records/{id}/delete", ""),
+            row("GET /history", ""),
+            row("GET /history/{commit}", ""),
+            row("POST /history/{commit}/undo", ""),
+            row("GET /conversations", ""),
+            row("GET /conversations/{session}", ""),
+            (
+                "POST /conversations/{session}/fork",
+                format!("to=page-of-{}", self.session),
+            ),
+            row("POST /conversations/{session}/snapshots", "label=mine"),
+            row("GET /skills", ""),
+            row("GET /skills/{id}", ""),
+            row("POST /skills/{id}/state", "decision=approve"),
+            row("GET /agents", ""),
+            row("GET /agents/{agent}", ""),
+            row("GET /teams/{team}", ""),
+            row("GET /admin", ""),
+            row("GET /admin/audit", ""),
+            row("POST /admin/keys", "name=mine&rights=read"),
+            row("GET /admin/keys/{prefix}/revoke", ""),
+            row("POST /admin/keys/{prefix}/revoke", ""),
+            row("POST /admin/webhooks", "url=https%3A%2F%2Fhooks.invalid%2F"),
+            row("GET /admin/webhooks/{webhook}/delete", ""),
+            row("POST /admin/webhooks/{webhook}/delete", ""),
+            row("POST /demo", ""),
+            row("POST /demo/leave", ""),
+            row("GET /demo/remove", ""),
+            row("POST /demo/remove", ""),
+        ]
+    }
+}
+
+/// Opens every page and sends every form, in a session of the key, with both targets.
+fn compare_pages(server: &Server, key: &str, theirs: &Target, nobodys: &Target) -> Vec<String> {
+    let browser = Browser::sign_in(server, key);
+    let mut wrong = Vec::new();
+    let mut rows: BTreeSet<String> = BTreeSet::new();
+    for (page, _) in theirs.page_rows() {
+        rows.insert(page.to_owned());
+    }
+    let known = PAGES
+        .iter()
+        .map(|page| format!("{} {}", page.method, page.path));
+    assert_eq!(rows, known.collect(), "each page has a row");
+    for (place, (page, _)) in theirs.page_rows().iter().enumerate() {
+        let ask = |target: &Target| -> Answer {
+            let (_, fields) = &target.page_rows()[place];
+            let (method, path) = page.split_once(' ').unwrap();
+            let path = target.path(path);
+            match method {
+                "GET" => browser.get(&format!("{path}?{fields}")),
+                _ => browser.post(&path, fields),
+            }
+        };
+        let (of_theirs, of_nobody) = (ask(theirs), ask(nobodys));
+        if of_theirs.body.contains("THEIR-SECRET") {
+            wrong.push(format!("{page} shows the secret: {}", of_theirs.body));
+        }
+        if of_theirs.status != of_nobody.status {
+            wrong.push(format!(
+                "{page} tells that it exists: {of_theirs:?} and {of_nobody:?}"
+            ));
+        }
+        let plain = |answer: &Answer| {
+            let names = theirs.names().into_iter().chain(nobodys.names());
+            names.fold(answer.body.clone(), |body, name| {
+                body.replace(name, "[name]")
+            })
+        };
+        if of_theirs.status >= 400 && plain(&of_theirs) != plain(&of_nobody) {
+            wrong.push(format!("{page} differs: {of_theirs:?} and {of_nobody:?}"));
+        }
+        if of_theirs.status >= 500 {
+            wrong.push(format!("{page} fails: {of_theirs:?}"));
+        }
+    }
+    wrong
+}
+
 /// Whether the operation of a row is a stream without an end.
 const STREAMS: &[&str] = &["changes"];
 
@@ -319,7 +416,7 @@ fn webhook(sandbox: &Sandbox, tenant: &[&str]) -> String {
 
 /// Asks with both targets, and compares. What is created with the key of the caller is the caller's.
 fn compare(server: &Server, bearer: &str, theirs: &Target, nobodys: &Target) -> Vec<String> {
-    let document = openapi::document();
+    let document = openapi::document(&mnemon_cli::cli::command());
     let mut wrong = Vec::new();
     let mut tried = BTreeSet::new();
     let headers = [
@@ -404,12 +501,9 @@ fn a_key_of_one_tenant_reaches_nothing_of_another() {
     let before = state();
     let server = Server::start(&sandbox, &[]);
     let nobodys = Target::nobodys(&prefix);
-    let wrong = compare(
-        &server,
-        &format!("Bearer {mine}"),
-        &Target::theirs(prefix, hook),
-        &nobodys,
-    );
+    let theirs = Target::theirs(prefix, hook);
+    let mut wrong = compare(&server, &format!("Bearer {mine}"), &theirs, &nobodys);
+    wrong.extend(compare_pages(&server, &mine, &theirs, &nobodys));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(state(), before, "the other tenant's memory changed");
 }
@@ -430,9 +524,14 @@ fn a_key_of_one_user_reaches_nothing_of_another() {
     let before = state();
     let server = Server::start(&sandbox, &[]);
     let bearer = format!("Bearer {mine}");
-    let nobodys = Target::nobodys(&prefix);
+    let nobodys = Target {
+        commit: "999999",
+        ..Target::nobodys(&prefix)
+    };
     let hook = webhook(&sandbox, &[]);
-    let wrong = compare(&server, &bearer, &Target::theirs(prefix, hook), &nobodys);
+    let theirs = Target::theirs(prefix, hook);
+    let mut wrong = compare(&server, &bearer, &theirs, &nobodys);
+    wrong.extend(compare_pages(&server, &mine, &theirs, &nobodys));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(state(), before, "the other user's memory changed");
     // Who names the other user is refused.

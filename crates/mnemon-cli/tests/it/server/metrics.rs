@@ -255,9 +255,9 @@ fn named(text: &str) -> BTreeSet<String> {
 #[test]
 fn every_metric_is_documented() {
     let sources = [
-        include_str!("../../../src/http/metrics.rs"),
-        include_str!("../../../src/http/samples.rs"),
-        include_str!("../../../src/wiring/meter.rs"),
+        include_str!("../../../../mnemon-server/src/http/metrics.rs"),
+        include_str!("../../../../mnemon-server/src/http/samples.rs"),
+        include_str!("../../../../mnemon-operations/src/wiring/meter.rs"),
     ];
     let registered = sources.iter().flat_map(|source| source.split(".register("));
     let registered = registered.filter_map(|call| call.trim_start().strip_prefix('"'));

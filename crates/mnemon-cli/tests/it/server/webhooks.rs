@@ -8,25 +8,25 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Instant;
 
 use mnemon_adapters::webhook::{DELIVERY, HttpWebhooks, SIGNATURE, signature};
-use mnemon_cli::config::Config;
-use mnemon_cli::wiring;
 use mnemon_core::{Ctx, Tenant};
 use mnemon_engine::webhooks::{ATTEMPTS, MOST_WAIT_MS, Webhooks};
+use mnemon_operations::config::Config;
+use mnemon_operations::wiring;
 use serde_json::{Value, json};
 
 use super::{PATIENCE, Server};
 use crate::sandbox::Sandbox;
 
-const ALLOWED: &str = "[server]\nwebhook_hosts = \"127.0.0.1\"\n";
+pub(super) const ALLOWED: &str = "[server]\nwebhook_hosts = \"127.0.0.1\"\n";
 
 /// A delivery as it arrived.
-struct Delivery {
+pub(super) struct Delivery {
     head: String,
     body: String,
 }
 
 impl Delivery {
-    fn header(&self, name: &str) -> &str {
+    pub(super) fn header(&self, name: &str) -> &str {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
         let found = lines.find(|(known, _)| known.eq_ignore_ascii_case(name));
         found
@@ -34,12 +34,16 @@ impl Delivery {
             .1
     }
 
-    fn json(&self) -> Value {
+    pub(super) fn body(&self) -> &str {
+        &self.body
+    }
+
+    pub(super) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
 
     /// The contents of the changed records.
-    fn contents(&self) -> Vec<String> {
+    pub(super) fn contents(&self) -> Vec<String> {
         let changes = self.json()["changes"].as_array().unwrap().clone();
         let contents = changes.iter().map(|change| &change["after"]["content"]);
         contents
@@ -49,16 +53,16 @@ impl Delivery {
 }
 
 /// Answers every delivery with one status.
-struct Receiver {
-    url: String,
+pub(super) struct Receiver {
+    pub(super) url: String,
     status: Arc<AtomicU16>,
     /// Answers wait as long as somebody holds it.
-    hold: Arc<Mutex<()>>,
-    arrived: mpsc::Receiver<Delivery>,
+    pub(super) hold: Arc<Mutex<()>>,
+    pub(super) arrived: mpsc::Receiver<Delivery>,
 }
 
 impl Receiver {
-    fn start(status: u16) -> Self {
+    pub(super) fn start(status: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let status = Arc::new(AtomicU16::new(status));
@@ -100,12 +104,12 @@ impl Receiver {
         }
     }
 
-    fn next(&self) -> Delivery {
+    pub(super) fn next(&self) -> Delivery {
         self.arrived.recv_timeout(PATIENCE).expect("a delivery")
     }
 }
 
-fn create(sandbox: &Sandbox, url: &str, more: &[&str]) -> (String, String) {
+pub(super) fn create(sandbox: &Sandbox, url: &str, more: &[&str]) -> (String, String) {
     let made = sandbox
         .run(&[&["webhook", "create", url, "--json"], more].concat())
         .json();

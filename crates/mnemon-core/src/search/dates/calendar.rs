@@ -102,7 +102,7 @@ pub(super) fn day_of(time: Time) -> i32 {
 }
 
 /// The same for a moment by its milliseconds since 1970.
-pub(crate) fn day_of_millis(millis: i64) -> i32 {
+pub fn day_of_millis(millis: i64) -> i32 {
     i32::try_from(millis.div_euclid(86_400_000)).unwrap_or(0)
 }
 

@@ -8,7 +8,7 @@ use super::chain::length_with;
 use super::docs::{bits, clear_bit, count_bits as count, each_bit, has_bit as has, spaced_bits};
 use super::postings::Posting;
 use super::scratch::Scratch;
-use super::{Index, NOBODY, hash};
+use super::{Index, NOBODY, Sampled, hash};
 use crate::model::{Asked, Filter, Time, Told, limits};
 use crate::ports::{Answer, Background, Features, Match, Probe, QueryTerm};
 use crate::search::rank::{Bm25, LENT_MEANING, lends, lent_words, mean_nearness};
@@ -43,9 +43,11 @@ type Mask = Vec<u64>;
 
 /// The documents that the caller may see, whatever else the filter asks for. Every statistic is
 /// taken from them alone, so that order and scores do not depend on records of others.
-struct Visible {
+struct Visible<'a> {
     /// `None` if that is every document.
     mask: Option<Mask>,
+    /// Statistics of all visible documents, where this index holds only some of them.
+    sampled: Option<&'a Sampled<'a>>,
     count: usize,
     mean_length: f32,
     /// Whether the caller sees a part of the tenant, or would if there were records of others.
@@ -80,7 +82,7 @@ impl Occurrences<'_> {
     fn visit(
         &self,
         heard: Option<&Heard>,
-        visible: &Visible,
+        visible: &Visible<'_>,
         kept: &[(u32, f32)],
         visit: &mut impl FnMut(u32, f32),
     ) {
@@ -117,6 +119,18 @@ impl Index {
         now: Time,
         within: Option<&HashSet<u64>>,
     ) -> Result<Answer, VectorError> {
+        self.find_sampled(probe, now, within, None)
+    }
+
+    /// The same where this index holds only the candidates of a larger one and their neighbours:
+    /// the statistics are those of all documents.
+    pub fn find_sampled(
+        &self,
+        probe: &Probe,
+        now: Time,
+        within: Option<&HashSet<u64>>,
+        sampled: Option<&Sampled<'_>>,
+    ) -> Result<Answer, VectorError> {
         if probe.terms.is_empty() && probe.vectors.is_empty() && probe.asked.is_empty() {
             return Ok(Answer {
                 matches: self.newest(&probe.filter, now, within, probe.depth),
@@ -126,7 +140,7 @@ impl Index {
         let audience = probe.filter.audience_only();
         let visible = Visible {
             after_question: probe.after_question,
-            ..self.visible(&audience, now)
+            ..self.visible(&audience, now, within, sampled)
         };
         let mask = match within {
             None if probe.filter == audience => visible.mask.clone(),
@@ -170,13 +184,20 @@ impl Index {
         found
     }
 
-    fn visible(&self, audience: &Filter, now: Time) -> Visible {
+    fn visible<'a>(
+        &self,
+        audience: &Filter,
+        now: Time,
+        within: Option<&HashSet<u64>>,
+        sampled: Option<&'a Sampled<'a>>,
+    ) -> Visible<'a> {
         let mask = self.mask(audience, None, now);
         let is_restricted = !audience.is_empty();
         let mixes_users = audience.owner.user.is_some() && self.docs.mixes_users();
         let mut visible = Visible {
             count: mask.as_deref().map_or(self.docs.len(), count),
             mask,
+            sampled,
             mean_length: self.chain.mean_length(self.docs.alive()),
             is_restricted,
             mixes_users,
@@ -188,17 +209,33 @@ impl Index {
             let total: f64 = lengths.map(f64::from).sum();
             visible.mean_length = (total / docs.len().max(1) as f64) as f32;
         }
+        if let Some(sampled) = sampled {
+            visible.count = visible.count.max(sampled.population.documents);
+            visible.mean_length = sampled.population.mean_length + self.mean_lent(&visible, within);
+        }
         visible
     }
 
+    /// The mean length that neighbours lend, by the documents whose neighbours are here.
+    fn mean_lent(&self, visible: &Visible<'_>, within: Option<&HashSet<u64>>) -> f32 {
+        let docs = 0..self.docs.len() as u32;
+        let docs = docs.filter(|doc| within.is_none_or(|it| it.contains(&self.docs.seq(*doc))));
+        let (mut sum, mut count) = (0.0, 0_usize);
+        for doc in docs {
+            sum += self.length(doc, visible) - self.docs.length(doc);
+            count += 1;
+        }
+        sum / count.max(1) as f32
+    }
+
     /// At most so many visible documents, evenly spaced.
-    fn sample(&self, visible: &Visible, most: usize) -> Vec<u32> {
+    fn sample(&self, visible: &Visible<'_>, most: usize) -> Vec<u32> {
         let mask = visible.mask.as_deref();
         spaced_bits(mask.unwrap_or_else(|| self.docs.living()), most)
     }
 
     /// The length of the document with what its neighbours lend it.
-    fn length(&self, doc: u32, visible: &Visible) -> f32 {
+    fn length(&self, doc: u32, visible: &Visible<'_>) -> f32 {
         match visible.mixes_users {
             false => self.chain.length(doc),
             true => length_with(&self.docs, doc, self.around(doc, visible)),
@@ -206,7 +243,7 @@ impl Index {
     }
 
     /// The neighbours that lend to the document.
-    fn around(&self, doc: u32, visible: &Visible) -> [u32; 4] {
+    fn around(&self, doc: u32, visible: &Visible<'_>) -> [u32; 4] {
         if !visible.mixes_users {
             return self.chain.around(doc);
         }
@@ -218,7 +255,7 @@ impl Index {
         &self,
         probe: &Probe,
         now: Time,
-        visible: &Visible,
+        visible: &Visible<'_>,
         mask: Option<Mask>,
     ) -> Result<Vec<Match>, VectorError> {
         let mut scratch = self.scratch.borrow(self.docs.len());
@@ -322,7 +359,7 @@ impl Index {
 
     /// The documents whose words count for those in the mask: they themselves and their
     /// neighbours. `None` where it is not worth telling them from the others.
-    fn heard_by(&self, mask: &Mask, visible: &Visible) -> Option<Heard> {
+    fn heard_by(&self, mask: &Mask, visible: &Visible<'_>) -> Option<Heard> {
         if count(mask) * FEW > visible.count {
             return None;
         }
@@ -343,8 +380,11 @@ impl Index {
     fn background(
         &self,
         probe: &Probe,
-        visible: &Visible,
+        visible: &Visible<'_>,
     ) -> Result<Option<Background>, VectorError> {
+        if let Some(sampled) = visible.sampled {
+            return Ok(sampled.background);
+        }
         let mut queries = self.queries(probe).peekable();
         if queries.peek().is_none() {
             return Ok(None);
@@ -364,12 +404,13 @@ impl Index {
     fn occurrences<'a>(
         &'a self,
         term: &str,
-        visible: &Visible,
+        visible: &Visible<'_>,
         heard: Option<&Heard>,
         occurrences: &mut Vec<(u32, f32)>,
     ) -> Option<Occurrences<'a>> {
         let start = occurrences.len();
-        let posting = self.postings.of(hash(term))?;
+        let term = hash(term);
+        let posting = self.postings.of(term)?;
         let having = match &visible.mask {
             None => posting.len(),
             Some(mask) => {
@@ -391,16 +432,17 @@ impl Index {
         };
         (having > 0).then_some(Occurrences {
             posting,
-            having,
+            having: having.max(visible.sampled.map_or(0, |it| it.having(term))),
             range: start..occurrences.len(),
         })
     }
 
-    /// The terms that visible documents have, the rarest first, and the information of the others.
+    /// The terms that visible documents have, the rarest first and as many as are enough, and the
+    /// information of those that none has.
     fn known<'a>(
         &'a self,
         probe: &'a Probe,
-        visible: &Visible,
+        visible: &Visible<'_>,
         heard: Option<&Heard>,
         occurrences: &mut Vec<(u32, f32)>,
     ) -> (Vec<Known<'a>>, f32) {
@@ -409,7 +451,10 @@ impl Index {
         for term in &probe.terms {
             let own = self.occurrences(&term.text, visible, heard, occurrences);
             if own.is_none() {
-                information += Bm25::worth(term.information(), visible.count, 1);
+                let having = visible
+                    .sampled
+                    .map_or(1, |it| it.having(hash(&term.text)).max(1));
+                information += Bm25::worth(term.information(), visible.count, having);
             }
             let similar = probe.similar.iter().filter(|other| other.of == term.text);
             let similar = similar.filter_map(|other| {
@@ -429,6 +474,7 @@ impl Index {
             }
         }
         known.sort_by_key(|known| known.having);
+        known.truncate(probe.rarest.unwrap_or(usize::MAX));
         (known, information)
     }
 
@@ -437,7 +483,7 @@ impl Index {
     fn words(
         &self,
         probe: &Probe,
-        visible: &Visible,
+        visible: &Visible<'_>,
         heard: Option<&Heard>,
         scratch: &mut Scratch,
     ) -> (Vec<u32>, f32) {
@@ -503,7 +549,7 @@ impl Index {
         &self,
         doc: u32,
         tf: f32,
-        visible: &Visible,
+        visible: &Visible<'_>,
         lent: &mut [f32],
         touched: &mut Vec<u32>,
     ) {
@@ -542,7 +588,7 @@ impl Index {
     fn nearness(
         &self,
         probe: &Probe,
-        visible: &Visible,
+        visible: &Visible<'_>,
         found: &[u32],
         near: &mut [f32],
     ) -> Result<Vec<u32>, VectorError> {
@@ -572,7 +618,7 @@ impl Index {
         &self,
         doc: u32,
         now: Time,
-        visible: &Visible,
+        visible: &Visible<'_>,
         own: impl Fn(u32) -> f32,
     ) -> f32 {
         let around = self.around(doc, visible).into_iter().zip(LENT_MEANING);

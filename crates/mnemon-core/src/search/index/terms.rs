@@ -221,6 +221,11 @@ impl Terms {
         &self.told
     }
 
+    /// The numbers of the terms, in order.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> {
+        self.counts.iter().map(|(term, _)| *term)
+    }
+
     /// How often the term of this number occurs.
     pub fn occurs(&self, term: u32) -> f32 {
         let at = self.counts.binary_search_by_key(&term, |(term, _)| *term);

@@ -98,6 +98,24 @@ fn words_are_found_in_any_form() {
 }
 
 #[test]
+fn only_the_rarest_terms_are_looked_for_if_they_are_enough() {
+    let index = index(&[
+        record(1, "tea kettle"),
+        record(2, "tea garden"),
+        record(3, "tea invoice"),
+    ]);
+    let found = |rarest| {
+        let probe = Probe {
+            rarest,
+            ..words("tea garden unheard")
+        };
+        best(index.find(&probe, now(), None).unwrap())
+    };
+    assert_eq!(found(None).len(), 3);
+    assert_eq!(found(Some(1)), [2]);
+}
+
+#[test]
 fn a_message_is_found_by_what_was_said_before_it() {
     let alone = said(9, "other", "Yes, last summer!");
     let records = [

@@ -1,0 +1,89 @@
+//! Looks at a database without using it.
+
+use mnemon_core::StoreError;
+
+use super::errors::Failure;
+use super::index::near::{self, Pgvector};
+use super::pool::{Call, Lease};
+use super::row_security::RowSecurity;
+use super::schema;
+use crate::health::Finding;
+
+/// Without pgvector, for tenants whose index is not in memory.
+const SLOWER: &str = "of tenants that are searched in the database, the vectors of the newest \
+    20000 records are compared one by one";
+
+/// Checks the connection, the version of the tables and the counts.
+pub(super) async fn examine(lease: &mut Lease) -> Result<Vec<Finding>, Failure> {
+    let server = lease.one(Call::new("SHOW server_version")).await?;
+    let mut findings = vec![Finding::good(
+        "connection",
+        format!("PostgreSQL {}", server.try_get::<_, &str>(0)?),
+    )];
+    let found = match schema::check(lease).await {
+        Ok(found) => found,
+        Err(Failure::Store(error @ (StoreError::TooNew { .. } | StoreError::Foreign { .. }))) => {
+            findings.push(Finding::bad("format", error.to_string()));
+            return Ok(findings);
+        }
+        Err(failure) => return Err(failure),
+    };
+    if found == 0 {
+        let detail = "there are no tables yet; the first use makes them";
+        findings.push(Finding::good("format", detail));
+        return Ok(findings);
+    }
+    findings.push(match found == schema::current() {
+        true => Finding::good("format", format!("version {found}")),
+        false => Finding::good(
+            "format",
+            format!(
+                "version {found}; the next use migrates it to {}",
+                schema::current()
+            ),
+        ),
+    });
+    findings.push(match RowSecurity::of(lease).await?.is_active {
+        true => Finding::good(
+            "integrity",
+            "not checked: row-level security hides the rows",
+        ),
+        false => counts(lease).await?,
+    });
+    findings.push(vectors(lease).await?);
+    Ok(findings)
+}
+
+/// How the index in the database finds vectors.
+async fn vectors(lease: &mut Lease) -> Result<Finding, Failure> {
+    let detail = match (near::has_column(lease).await?, near::look(lease).await?) {
+        (true, Pgvector::Installed(version)) => format!("pgvector {version}"),
+        (_, Pgvector::Missing) => format!("the server has no pgvector; {SLOWER}"),
+        _ => format!("the tables were made without pgvector; {SLOWER}"),
+    };
+    Ok(Finding::good("vectors", detail))
+}
+
+/// Whether the counts that are kept are those of the rows, and every record can be found.
+async fn counts(lease: &mut Lease) -> Result<Finding, Failure> {
+    let sql = "SELECT
+        (SELECT count(*) FROM mnemon.tenants t WHERE
+            t.records <> (SELECT count(*) FROM mnemon.records r WHERE r.tenant = t.num)
+            OR t.records <> (SELECT coalesce(sum(count), 0) FROM mnemon.tally g WHERE g.tenant = t.num)
+            OR t.history <> (SELECT count(*) FROM mnemon.history h
+                WHERE h.tenant = t.num AND h.version > 0)),
+        (SELECT count(*) FROM mnemon.records r LEFT JOIN mnemon.search s USING (tenant, seq)
+            WHERE s.seq IS NULL),
+        (SELECT count(*) FROM mnemon.records)";
+    let row = lease.one(Call::new(sql)).await?;
+    let (wrong, lost): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+    let records: i64 = row.try_get(2)?;
+    Ok(match (wrong, lost) {
+        (0, 0) => Finding::good("integrity", format!("{records} records, all counts agree")),
+        (0, lost) => Finding::bad("integrity", format!("{lost} records have no search terms")),
+        (wrong, _) => Finding::bad(
+            "integrity",
+            format!("the counts of {wrong} tenants differ from their rows"),
+        ),
+    })
+}

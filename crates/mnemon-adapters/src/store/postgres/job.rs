@@ -1,0 +1,97 @@
+//! Jobs on their way to the tasks that write.
+
+use std::collections::HashMap;
+
+use mnemon_core::commit::Request;
+use mnemon_core::embed::ModelId;
+use mnemon_core::index::{StoredVector, stored};
+use mnemon_core::{Batch, Grant, Receipt, StoreError, Upkept};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use super::rows::FoundBy;
+
+/// Operations of a batch that gains nothing by sharing a transaction, and whose records are analysed
+/// on a thread where that may take long.
+pub(super) const LARGE: usize = 64;
+
+/// A batch whose records were analysed.
+pub(super) struct Prepared {
+    pub(super) request: Request,
+    pub(super) found_by: Vec<FoundBy>,
+}
+
+impl Prepared {
+    pub(super) fn of(grant: &Grant, mut batch: Batch) -> Result<Self, StoreError> {
+        let mut vectors = HashMap::new();
+        for (id, embedding) in std::mem::take(&mut batch.vectors) {
+            vectors.insert(id, stored(&embedding)?);
+        }
+        let request = Request::new(grant, batch)?;
+        let found_by = request.written().map(|(record, copied)| FoundBy {
+            vector: match copied {
+                Some(copied) => Some(StoredVector::from(copied)),
+                None => vectors.remove(&record.id),
+            },
+            ..FoundBy::of(record)
+        });
+        let found_by = found_by.collect();
+        Ok(Self { request, found_by })
+    }
+
+    pub(super) fn is_large(&self) -> bool {
+        self.request.len() >= LARGE
+    }
+
+    pub(super) fn models(&self) -> impl Iterator<Item = &ModelId> {
+        let vectors = self.found_by.iter();
+        vectors.filter_map(|found_by| found_by.vector.as_ref().map(|vector| &vector.model))
+    }
+}
+
+pub(super) enum Work {
+    Apply(Box<Prepared>),
+    Upkeep(usize),
+    Embed(Vec<(u64, StoredVector)>),
+}
+
+/// What became of a job.
+pub(super) enum Done {
+    Applied(Receipt),
+    Upkept(Upkept),
+    Embedded(usize),
+}
+
+pub(super) type Outcome = Result<Done, StoreError>;
+
+/// Something to write, with the channel for its outcome. Dropping the receiver does not take the
+/// write back.
+pub(super) struct Job {
+    pub(super) grant: Grant,
+    pub(super) work: Work,
+    /// The outcome of an earlier try is not known: only an idempotency key can settle it.
+    pub(super) is_doubtful: bool,
+    pub(super) caller: oneshot::Sender<Outcome>,
+    pub(super) _slot: OwnedSemaphorePermit,
+}
+
+impl Job {
+    pub(super) fn batch(&self) -> Option<&Prepared> {
+        match &self.work {
+            Work::Apply(prepared) => Some(prepared),
+            Work::Upkeep(_) | Work::Embed(_) => None,
+        }
+    }
+
+    pub(super) fn is_small_batch(&self) -> bool {
+        matches!(&self.work, Work::Apply(prepared) if !prepared.is_large())
+    }
+
+    pub(super) fn answer(self, outcome: Outcome) {
+        // A caller who has gone away is not missed.
+        let _ = self.caller.send(outcome);
+    }
+
+    pub(super) fn has_key(&self) -> bool {
+        matches!(&self.work, Work::Apply(prepared) if prepared.request.has_key())
+    }
+}

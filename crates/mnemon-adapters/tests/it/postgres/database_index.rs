@@ -1,0 +1,221 @@
+//! The index inside the database passes the suites of the index in memory, however candidates are
+//! chosen.
+
+use std::time::Instant;
+
+use async_trait::async_trait;
+use mnemon_core::embed::ModelId;
+use mnemon_core::{
+    Backend, Batch, Embedding, Filter, Match, Op, Owner, Probe, QueryTerm, Record, Viewer,
+};
+use mnemon_testkit::Fixture;
+
+use super::{Database, database, note};
+use crate::kit::{grant, open_backend, rounds, wait};
+
+/// A database of which searches read the index in it.
+struct InDatabase {
+    database: Database,
+    parameters: &'static str,
+}
+
+/// All records are compared if they are few.
+const EXACT: &str = "index=database";
+/// Candidates are looked up by words and vectors, however few records there are.
+const LOOKED_UP: &str = "index=database&index_exact=0";
+/// The same without pgvector.
+const BY_WORDS: &str = "index=database&index_exact=0&pgvector=off";
+
+impl InDatabase {
+    fn new(database: Database, parameters: &'static str) -> Self {
+        Self {
+            database,
+            parameters,
+        }
+    }
+
+    fn url(&self) -> String {
+        let url = self.database.url();
+        let mark = if url.contains('?') { '&' } else { '?' };
+        format!("{url}{mark}{}", self.parameters)
+    }
+
+    fn backend(&self) -> Backend {
+        open_backend(&self.url())
+    }
+}
+
+#[async_trait]
+impl Fixture for InDatabase {
+    async fn open(&self) -> Backend {
+        self.backend()
+    }
+}
+
+mnemon_testkit::index_conformance!(exact, InDatabase::new(database!(), EXACT));
+mnemon_testkit::index_conformance!(looked_up, InDatabase::new(database!(), LOOKED_UP));
+mnemon_testkit::index_conformance!(by_words, InDatabase::new(database!(), BY_WORDS));
+
+fn agrees(parameters: &'static str) {
+    let fresh = || InDatabase::new(Database::fresh().unwrap(), parameters);
+    mnemon_testkit::oracle::check_against_ram(fresh, rounds(200, 12));
+}
+
+#[test]
+fn the_database_index_agrees_with_the_reference() {
+    drop(database!());
+    agrees(EXACT);
+}
+
+#[test]
+fn the_looked_up_candidates_agree_with_the_reference() {
+    drop(database!());
+    agrees(LOOKED_UP);
+}
+
+fn words(query: &str, filter: Filter) -> Probe {
+    Probe {
+        terms: QueryTerm::words_of(query),
+        ..Probe::new(filter, 10)
+    }
+}
+
+fn find(backend: &Backend, probe: &Probe) -> Vec<Match> {
+    wait(backend.index.find(&grant(), probe)).unwrap().matches
+}
+
+fn put(backend: &Backend, records: Vec<(Record, Option<Embedding>)>) {
+    let mut batch = Batch::default();
+    for (record, vector) in records {
+        let id = record.id.clone();
+        batch.vectors.extend(vector.map(|vector| (id, vector)));
+        batch.ops.push(Op::append(record));
+    }
+    wait(backend.store.apply(&grant(), batch)).unwrap();
+}
+
+#[test]
+fn the_size_of_a_tenant_decides_which_index_is_asked() {
+    let database = database!();
+    let open = |query: &str| open_backend(&format!("{}?{query}", database.url()));
+    put(&open("index=auto"), vec![(note("green tea"), None)]);
+    // Only the index in the database looks words up by these keys and draws samples.
+    database.run("UPDATE mnemon.search SET words = '{}', draw = 2147483647");
+    let probe = words("tea", Filter::all_of_tenant());
+    for (query, matches) in [
+        ("", 1),
+        ("index=memory&index_mb=0", 1),
+        ("index_mb=0&index_exact=0", 0),
+        ("index=database&index_exact=0", 0),
+    ] {
+        assert_eq!(find(&open(query), &probe).len(), matches, "{query}");
+    }
+}
+
+#[test]
+fn records_of_others_do_not_change_scores() {
+    let place = InDatabase::new(database!(), LOOKED_UP);
+    let backend = place.backend();
+    let of = |user: &str, content: &str| {
+        let mut record = note(content);
+        record.owner.user = Some(user.to_owned());
+        (record, None)
+    };
+    put(
+        &backend,
+        (0..20)
+            .map(|number| of("ann", &format!("tea number {number}")))
+            .chain([of("ann", "green tea"), (note("tea for all"), None)])
+            .collect(),
+    );
+    let seen = Filter::seen_by(Viewer::user("ann"));
+    for filter in [
+        seen.clone(),
+        Filter {
+            owner: Owner {
+                user: Some("ann".to_owned()),
+                ..Owner::default()
+            },
+            ..seen
+        },
+    ] {
+        let probe = words("green tea", filter);
+        let before = find(&backend, &probe);
+        assert!(before.len() > 1);
+        let others = (0..100).map(|number| of("bob", &format!("green tea and {number}")));
+        put(&backend, others.collect());
+        assert_eq!(find(&backend, &probe), before);
+    }
+}
+
+/// A vector that is the same for the same number.
+fn vector(number: u64) -> Embedding {
+    let mut state = number + 1;
+    let values = (0..16).map(|_| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+    });
+    Embedding {
+        model: ModelId {
+            name: "numbers".to_owned(),
+            dimension: 16,
+        },
+        vector: values.collect(),
+    }
+}
+
+#[test]
+fn the_index_of_vectors_is_built_when_it_is_needed() {
+    let database = database!();
+    let place = InDatabase::new(database, LOOKED_UP);
+    let backend = place.backend();
+    put(
+        &backend,
+        (0..300)
+            .map(|number| (note(&format!("note {number}")), Some(vector(number))))
+            .collect(),
+    );
+    let probe = Probe {
+        vectors: vec![vector(7)],
+        ..Probe::new(Filter::all_of_tenant(), 5)
+    };
+    let memory = open_backend(&format!("{}?index=memory", place.database.url()));
+    let ids = |matches: Vec<Match>| matches.into_iter().map(|it| it.id).collect::<Vec<_>>();
+    let expected = ids(find(&memory, &probe));
+    let since = Instant::now();
+    while !has_index(&place.database.url()) {
+        // Without it, vectors are compared one by one.
+        assert_eq!(ids(find(&backend, &probe)), expected);
+        assert!(since.elapsed().as_secs() < 60, "it is not built");
+    }
+    assert_eq!(ids(find(&backend, &probe)), expected);
+    let findings = mnemon_adapters::examine(&place.url()).unwrap().findings;
+    let vectors = findings.iter().find(|it| it.check == "vectors").unwrap();
+    assert!(vectors.detail.starts_with("pgvector 0."), "{vectors:?}");
+}
+
+/// Whether the index of the first model is complete.
+fn has_index(url: &str) -> bool {
+    let url = url.to_owned();
+    let work = async move {
+        let connected = tokio_postgres::connect(&url, tokio_postgres::NoTls).await;
+        let (client, connection) = connected.unwrap();
+        tokio::spawn(connection);
+        let sql = "SELECT 1 FROM pg_index WHERE indisvalid
+             AND indexrelid = to_regclass('mnemon.search_near_1')";
+        !client.query(sql, &[]).await.unwrap().is_empty()
+    };
+    let thread = std::thread::spawn(move || mnemon_testkit::block_on(work));
+    thread.join().unwrap()
+}
+
+#[test]
+fn doctor_says_that_pgvector_is_not_used() {
+    let place = InDatabase::new(database!(), BY_WORDS);
+    drop(place.backend());
+    let findings = mnemon_adapters::examine(&place.url()).unwrap().findings;
+    let vectors = findings.iter().find(|it| it.check == "vectors").unwrap();
+    assert!(vectors.detail.contains("without pgvector"), "{vectors:?}");
+}

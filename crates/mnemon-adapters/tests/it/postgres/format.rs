@@ -1,0 +1,45 @@
+//! A database of every version is kept as SQL, and opens.
+
+use mnemon_core::{Batch, Filter, Op, Probe, QueryTerm, Viewer};
+
+use super::{database, note};
+use crate::kit::{everything, grant, open, open_backend, wait};
+
+/// What `pg_dump` made of a database of each version: three records, of which one was updated and
+/// one deleted, a link, a receipt and vectors.
+const FIXTURES: [&str; 1] = [include_str!("../../fixtures/postgres-v1.sql")];
+
+#[test]
+fn databases_of_every_version_open() {
+    for (number, fixture) in FIXTURES.iter().enumerate() {
+        let database = database!();
+        database.run(fixture);
+        let store = open(&database.url());
+        let records = everything(store.as_ref());
+        let contents: Vec<&str> = records.iter().map(|it| it.content.as_str()).collect();
+        assert_eq!(
+            contents,
+            ["tea at nine", "Ann prefers green tea"],
+            "{number}"
+        );
+        let tally = wait(store.tally(&grant())).unwrap();
+        assert_eq!((tally.records(), tally.history, tally.seq), (2, 3, 5));
+        // Its columns find the records, also those for one user.
+        let backend = open_backend(&format!("{}?index=database&index_exact=0", database.url()));
+        let probe = Probe {
+            terms: QueryTerm::words_of("green tea"),
+            ..Probe::new(Filter::seen_by(Viewer::user("ann")), 5)
+        };
+        let found = wait(backend.index.find(&grant(), &probe)).unwrap().matches;
+        assert_eq!(found.len(), 2, "{found:?}");
+        wait(store.apply(&grant(), Batch::of(Op::append(note("new"))))).unwrap();
+        let gone = wait(store.apply(&grant(), Batch::of(Op::delete("a".parse().unwrap()))));
+        assert_eq!(gone.unwrap().cascaded.len(), 1, "the link is kept");
+        let examination = mnemon_adapters::examine(&database.url()).unwrap();
+        assert!(examination.is_clean(), "{examination:?}");
+        // A new version needs a fixture of its own.
+        let mut findings = examination.findings.iter();
+        let format = findings.find(|finding| finding.check == "format").unwrap();
+        assert_eq!(format.detail, format!("version {}", FIXTURES.len()));
+    }
+}

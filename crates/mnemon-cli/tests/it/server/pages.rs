@@ -1,0 +1,429 @@
+//! The web page: every view and its main action, sessions, and stored text that tries to act.
+
+use mnemon_server::http::PAGES;
+use serde_json::{Value, json};
+
+use super::{Answer, Server};
+use crate::sandbox::Sandbox;
+
+/// A browser without a script: it keeps its cookies, and sends the token of the pages with a form.
+pub(super) struct Browser<'a> {
+    server: &'a Server,
+    cookies: String,
+    token: String,
+}
+
+impl<'a> Browser<'a> {
+    /// At a server that needs no key.
+    fn new(server: &'a Server) -> Self {
+        let mut browser = Self {
+            server,
+            cookies: String::new(),
+            token: String::new(),
+        };
+        browser.token = token(&browser.get("/").body);
+        browser
+    }
+
+    pub(super) fn sign_in(server: &'a Server, key: &str) -> Self {
+        let mut browser = Self {
+            server,
+            cookies: String::new(),
+            token: token(&server.get("/sign-in").body),
+        };
+        let entered = browser.post("/sign-in", &format!("key={key}&to=%2Fsearch"));
+        assert_eq!(entered.header("location"), Some("/search"), "{entered:?}");
+        browser.keep_cookie(&entered);
+        browser.token = token(&browser.get("/search").body);
+        browser
+    }
+
+    fn keep_cookie(&mut self, answer: &Answer) {
+        let cookie = answer.header("set-cookie").unwrap();
+        let pair = cookie.split(';').next().unwrap();
+        self.cookies = format!("{}; {pair}", self.cookies);
+    }
+
+    pub(super) fn get(&self, path: &str) -> Answer {
+        let cookies = ("Cookie", self.cookies.as_str());
+        self.server.ask("GET", path, &[cookies], "")
+    }
+
+    pub(super) fn post(&self, path: &str, fields: &str) -> Answer {
+        self.send(path, &format!("token={}&{fields}", self.token))
+    }
+
+    fn send(&self, path: &str, body: &str) -> Answer {
+        let headers = [
+            ("Cookie", self.cookies.as_str()),
+            ("Content-Type", "application/x-www-form-urlencoded"),
+        ];
+        self.server.ask("POST", path, &headers, body)
+    }
+}
+
+/// The token of the first form of a page, or of its account.
+fn token(page: &str) -> String {
+    let part = page.split("name=\"token\" value=\"").nth(1);
+    let part = part.unwrap_or_default().split('"').next();
+    part.unwrap_or_default().to_owned()
+}
+
+fn key(sandbox: &Sandbox, args: &[&str]) -> String {
+    let args = [&["key", "create"], args, &["--json"]].concat();
+    sandbox.run(&args).json()["secret"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[track_caller]
+fn shows(answer: &Answer, words: &[&str]) {
+    assert_eq!(answer.status, 200, "{answer:?}");
+    for word in words {
+        assert!(answer.body.contains(word), "no {word}: {}", answer.body);
+    }
+}
+
+#[test]
+fn a_newcomer_loads_the_demonstration_searches_explains_deletes_and_undoes() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let mut browser = Browser::new(&server);
+    shows(
+        &browser.get("/"),
+        &[
+            "This memory is empty",
+            "mnemon add",
+            "Load the demonstration",
+        ],
+    );
+    let loaded = browser.post("/demo", "");
+    assert_eq!(loaded.status, 303, "{loaded:?}");
+    browser.keep_cookie(&loaded);
+    shows(
+        &browser.get("/"),
+        &["demonstration memory", "By kind", "Recent changes"],
+    );
+    shows(
+        &browser.get("/search?q=what+tea+does+Ann+prefer&budget=500"),
+        &[
+            "<mark>tea</mark>",
+            "Why this score",
+            "meaning",
+            "of 500 tokens",
+        ],
+    );
+    let record = browser.get("/records/demo-tea");
+    shows(
+        &record,
+        &[
+            "<ins>oolong</ins>",
+            "<del>green</del>",
+            "/records/demo-shopping",
+        ],
+    );
+    let effect = browser.get("/records/demo-tea/delete");
+    shows(
+        &effect,
+        &["2 derived records go with it", "Buy green tea", "Reminder"],
+    );
+    let gone = browser.post("/records/demo-tea/delete", "version=2");
+    let commit = gone.header("location").unwrap_or_default().to_owned();
+    assert!(commit.starts_with("/history/"), "{gone:?}");
+    shows(
+        &browser.get(&commit),
+        &["Deleted.", "Undo", "deleted with its source"],
+    );
+    assert_eq!(browser.get("/records/demo-tea").status, 404);
+    let commit = commit.split('?').next().unwrap();
+    let undone = browser.post(&format!("{commit}/undo"), "");
+    let restored = undone.header("location").unwrap_or_default().to_owned();
+    shows(&browser.get(&restored), &["Undone."]);
+    assert_eq!(browser.get("/records/demo-tea").status, 200);
+    shows(&browser.get("/demo/remove"), &["are erased"]);
+    assert_eq!(browser.post("/demo/remove", "").status, 303);
+    assert!(!browser.get("/records").body.contains("demo-tea"));
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "it has a line for each view")]
+fn every_view_shows_its_matter() {
+    let sandbox = Sandbox::new();
+    for line in [
+        "add --id n1 --user ann --tag tea --tag drinks Ann_prefers_tea",
+        "chat append plan hello_there --user ann",
+        "agent new reviewer --description Reviews",
+    ] {
+        let args: Vec<&str> = line.split(' ').collect();
+        let ran = sandbox.run(&args);
+        assert_eq!(ran.code, 0, "{line}: {ran:?}");
+    }
+    let server = Server::start(&sandbox, &[]);
+    let skill =
+        json!({"skills": [{"use_when": "deploying", "tool_sops": [{"tool": "t", "action": "a"}]}]});
+    let made = server.post("/v1/skills/import", &skill).json();
+    let skill = made["ids"][0].as_str().unwrap();
+    let browser = Browser::new(&server);
+    shows(
+        &browser.get("/records?kind=note&tag=tea&order=oldest"),
+        &["Ann_prefers_tea"],
+    );
+    shows(
+        &browser.get("/search?tag=tea&part=hits"),
+        &["Ann_prefers_tea"],
+    );
+    assert!(
+        !browser
+            .get("/search?q=tea&part=hits")
+            .body
+            .contains("<html")
+    );
+    shows(&browser.get("/history"), &["added", "n1"]);
+    shows(
+        &browser.get("/conversations"),
+        &["/conversations/plan?user=ann"],
+    );
+    shows(
+        &browser.get("/conversations/plan?user=ann"),
+        &["hello_there", "What the model sees", "hot"],
+    );
+    let forked = browser.post("/conversations/plan/fork", "user=ann&to=copy");
+    shows(
+        &browser.get(forked.header("location").unwrap()),
+        &["This is the copy", "hello_there"],
+    );
+    assert_eq!(
+        browser
+            .post("/conversations/plan/snapshots", "user=ann&label=s1")
+            .status,
+        303
+    );
+    shows(&browser.get("/skills"), &["deploying"]);
+    assert_eq!(
+        browser
+            .post(&format!("/skills/{skill}/state"), "decision=pin")
+            .status,
+        303
+    );
+    shows(
+        &browser.get(&format!("/skills/{skill}")),
+        &["pinned", "deploying"],
+    );
+    shows(
+        &browser.get("/agents"),
+        &["reviewer", "There is no team yet"],
+    );
+    shows(
+        &browser.get("/agents/reviewer"),
+        &["Parts of the prompt", "<h3>"],
+    );
+    shows(
+        &browser.get("/admin"),
+        &["There is no key", "Quotas", "no limit", "Policies"],
+    );
+    let made = browser.post("/admin/webhooks", "url=https%3A%2F%2Fhooks.invalid%2F");
+    shows(&made, &["shown only now"]);
+    shows(&browser.get("/admin"), &["hooks.invalid"]);
+    shows(
+        &browser.get("/admin/audit"),
+        &["webhook create", "skill pin"],
+    );
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "it has a line for each view")]
+fn stored_text_is_shown_and_never_acts() {
+    let sandbox = Sandbox::new();
+    let hostile = "<script>alert(1)</script><img src=x onerror=alert(1)> \u{1b}[31m \u{202e}evil \
+                   [x](javascript:alert(1)) </pre></bdi>";
+    let server = Server::start(&sandbox, &[]);
+    let record = json!({
+        "content": hostile, "id": "h<b>1", "user": "<i>u", "tags": ["<u>t"], "source": "<script>alert(1)</script>",
+        "metadata": {"<script>": hostile}, "session": "<s>"
+    });
+    let stored = server.post("/v1/records", &record);
+    assert_eq!(stored.status, 200, "{stored:?}");
+    let long = json!({"content": format!("{}<script>", "x".repeat(1_000_000)), "id": "long"});
+    assert_eq!(server.post("/v1/records", &long).status, 200);
+    let said = json!({"content": hostile, "user": "<i>u"});
+    server.post("/v1/conversations/talk/messages", &said);
+    let skill = json!({"skills": [{"use_when": hostile, "tool_sops": [{"tool": "<b>", "action": hostile}]}]});
+    let skill: Value = server.post("/v1/skills/import", &skill).json();
+    let skill = skill["ids"][0].as_str().unwrap_or_default().to_owned();
+    let browser = Browser::new(&server);
+    let paths = [
+        "/",
+        "/records",
+        "/records/h%3Cb%3E1",
+        "/records/h%3Cb%3E1/delete",
+        "/records/long",
+        "/history",
+        "/history/1",
+        "/search?q=%3Cscript%3Ealert(1)%3C/script%3E+evil",
+        "/conversations",
+        "/conversations/talk?user=%3Ci%3Eu",
+        "/skills",
+        &format!("/skills/{skill}"),
+        "/records/%3Cscript%3E",
+        "/conversations/%3Cscript%3E",
+        "/agents/%3Cscript%3E",
+        "/teams/%3Cscript%3E",
+        "/records?after=%3Cscript%3E",
+        "/sign-in?to=%22%3E%3Cscript%3E",
+        "/admin",
+        "/admin/audit",
+    ];
+    for path in paths {
+        let answer = browser.get(path);
+        assert!(answer.status < 500, "{path}: {answer:?}");
+        assert!(
+            answer
+                .header("content-security-policy")
+                .unwrap()
+                .contains("script-src 'self';")
+        );
+        for tag in [
+            "<script>",
+            "<img src=x",
+            "href=\"javascript",
+            "<i>u",
+            "<b>1",
+            "<u>t",
+            "\u{1b}",
+            "\u{202e}",
+            " style=",
+            " onclick",
+        ] {
+            assert!(
+                !answer.body.contains(tag),
+                "{path} has {tag:?}: {}",
+                answer.body
+            );
+        }
+        assert!(
+            answer.body.len() < 150_000,
+            "{path} has {} bytes",
+            answer.body.len()
+        );
+    }
+}
+
+#[test]
+fn a_key_is_asked_for_and_its_session_ends() {
+    let sandbox = Sandbox::new();
+    let admin = key(&sandbox, &["admin", "--rights", "admin"]);
+    let reader = key(&sandbox, &["reader", "--rights", "read"]);
+    sandbox.run(&["add", "--id", "n1", "Ann prefers tea"]).ok();
+    let server = Server::start(&sandbox, &[]);
+    for page in PAGES.iter().filter(|page| page.method == "GET") {
+        let path = page.path.replace(['{', '}'], "");
+        let asked = server.get(&path);
+        let to = asked.header("location").unwrap_or_default();
+        assert!(
+            asked.status == 303 && to.starts_with("/sign-in?to="),
+            "{path}: {asked:?}"
+        );
+    }
+    let mut stranger = Browser {
+        server: &server,
+        cookies: String::new(),
+        token: token(&server.get("/sign-in").body),
+    };
+    assert_eq!(stranger.post("/sign-in", "key=mnemon_wrong").status, 401);
+    assert_eq!(stranger.post("/records/n1/delete", "").status, 401);
+    stranger.token.clear();
+    assert_eq!(
+        stranger.post("/sign-in", &format!("key={admin}")).status,
+        403,
+        "no token"
+    );
+    let elsewhere = Browser {
+        server: &server,
+        cookies: String::new(),
+        token: token(&server.get("/sign-in").body),
+    };
+    let entered = elsewhere.post("/sign-in", &format!("key={admin}&to=%2F%2Fevil.example"));
+    assert_eq!(
+        entered.header("location"),
+        Some("/"),
+        "only to pages of this server"
+    );
+    let cookie = entered.header("set-cookie").unwrap();
+    assert!(cookie.contains("HttpOnly; SameSite=Strict"), "{cookie}");
+    let browser = Browser::sign_in(&server, &admin);
+    shows(
+        &browser.get("/records/n1"),
+        &["Ann prefers tea", "Sign out"],
+    );
+    // The API takes no session, and a form of another session changes nothing.
+    assert_eq!(browser.get("/v1/stats").status, 401);
+    let other = Browser::sign_in(&server, &admin);
+    assert_eq!(
+        browser
+            .send("/records/n1/delete", &format!("token={}", other.token))
+            .status,
+        403
+    );
+    assert_eq!(browser.send("/records/n1/delete", "").status, 403);
+    // Rights are those of the key.
+    let weak = Browser::sign_in(&server, &reader);
+    assert!(!weak.get("/records/n1").body.contains("Delete…"));
+    assert_eq!(weak.get("/admin").status, 403);
+    assert_eq!(weak.post("/records/n1/delete", "").status, 403);
+    shows(&browser.get("/records/n1"), &["Ann prefers tea"]);
+    shows(&browser.get("/admin/audit"), &["403"]);
+    assert_eq!(browser.post("/sign-out", "").status, 303);
+    assert_eq!(browser.get("/records/n1").status, 303);
+}
+
+#[test]
+fn a_form_of_another_origin_is_refused_and_one_of_our_own_host_is_not() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &["--allow-host", "memory.example"]);
+    let token = token(&server.get("/").body);
+    let send = |origin: &str| {
+        let headers = [
+            ("Host", "memory.example"),
+            ("Origin", origin),
+            ("Content-Type", "application/x-www-form-urlencoded"),
+        ];
+        server
+            .ask("POST", "/demo/leave", &headers, &format!("token={token}"))
+            .status
+    };
+    assert_eq!(send("https://evil.example"), 403);
+    assert_eq!(send("null"), 403);
+    assert_eq!(send("https://memory.example"), 303);
+}
+
+#[test]
+fn assets_are_kept_and_small() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let page = server.get("/");
+    for name in ["style.css", "page.js", "icon.svg"] {
+        let at = page.body.find(&format!("/web/{name}?")).unwrap();
+        let path = page.body[at..].split('"').next().unwrap();
+        let asset = server.get(path);
+        assert!(asset.header("cache-control").unwrap().contains("immutable"));
+        assert!(
+            asset.body.len() < 30_000,
+            "{name} has {} bytes",
+            asset.body.len()
+        );
+    }
+    assert!(
+        !page.body.contains("http://") && !page.body.contains("https://"),
+        "no other server"
+    );
+}
+
+#[test]
+fn a_form_is_short() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let browser = Browser::new(&server);
+    let answer = browser.post("/demo/leave", &"a&".repeat(40_000));
+    assert_eq!(answer.status, 413, "{answer:?}");
+}

@@ -1,0 +1,270 @@
+//! The compiled part of the Python package: a store in this process, and the program `mnemon`.
+//!
+//! A store answers the requests of the HTTP API, without a connection, so that a client works alike
+//! on a store and on a server. The interpreter's lock is released while a request is answered.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::Request;
+use http_body_util::BodyExt;
+use mnemon_engine::access::Caller;
+use mnemon_operations::config::{Config, Environment, Flags};
+use mnemon_operations::{Error, wiring};
+use mnemon_server::http::Local;
+use mnemon_server::http::problem::Problem;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use tokio::runtime::{self, Handle, Runtime};
+use tokio::sync::Notify;
+
+create_exception!(
+    _native,
+    ProblemError,
+    PyException,
+    "The store cannot be opened; the first argument is the problem document as JSON."
+);
+
+/// How often a thread that waits looks whether a signal came.
+const SIGNALS: Duration = Duration::from_millis(100);
+/// How long the end of a store waits for changes that are being made.
+const LAST_CHANGES: Duration = Duration::from_secs(10);
+
+/// Opens a store, making it if it is not there.
+#[pyfunction]
+#[pyo3(signature = (store, tenant=None, config=None))]
+fn open(
+    py: Python<'_>,
+    store: String,
+    tenant: Option<String>,
+    config: Option<PathBuf>,
+) -> PyResult<Store> {
+    let opened = py.detach(|| Opened::new(store, tenant, config));
+    let opened = opened.map_err(|error| {
+        let problem = serde_json::to_string(&Problem::of(&error));
+        ProblemError::new_err(problem.unwrap_or_default())
+    })?;
+    Ok(Store {
+        opened: Mutex::new(Some(Arc::new(opened))),
+    })
+}
+
+/// Runs the program with these arguments and returns its exit code.
+#[pyfunction]
+fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| mnemon_cli::cli::run_with(arguments))
+}
+
+struct Opened {
+    local: Local,
+    /// `None` once it is being dropped.
+    runtime: Option<Runtime>,
+    process: u32,
+}
+
+impl Opened {
+    /// Without a configuration file, nothing but the store is read: neither variables nor files of
+    /// the working folder.
+    fn new(store: String, tenant: Option<String>, file: Option<PathBuf>) -> Result<Self, Error> {
+        let config = match file {
+            Some(file) => {
+                let flags = Flags {
+                    config: Some(file),
+                    store: Some(store),
+                    tenant,
+                    ..Flags::default()
+                };
+                Config::load(&flags, &Environment::of_process())?
+            }
+            None => {
+                let mut config = Config::for_store(store);
+                if let Some(tenant) = tenant {
+                    config.tenant.value = tenant.parse()?;
+                }
+                config
+            }
+        };
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("mnemon")
+            .enable_all()
+            .build();
+        let runtime = runtime.map_err(|error| Error::Internal(error.to_string()))?;
+        let entered = runtime.enter();
+        let memory = wiring::open(&config)?.memory;
+        let mut caller = Caller::local(config.tenant.value.clone());
+        caller.name = "python".to_owned();
+        let local = Local::new(memory.into(), config, caller);
+        drop(entered);
+        Ok(Self {
+            local,
+            runtime: Some(runtime),
+            process: process::id(),
+        })
+    }
+
+    fn runtime(&self) -> PyResult<&Runtime> {
+        if self.process != process::id() {
+            let what = "this store was opened before a fork: open it again in the new process";
+            return Err(PyRuntimeError::new_err(what));
+        }
+        let runtime = self.runtime.as_ref();
+        runtime.ok_or_else(|| PyRuntimeError::new_err("the store was closed"))
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let Some(runtime) = self.runtime.take() else {
+            return;
+        };
+        if self.process == process::id() {
+            runtime.block_on(async {
+                let _ = tokio::time::timeout(LAST_CHANGES, self.local.close()).await;
+            });
+            runtime.shutdown_background();
+        } else {
+            // The threads are those of the process before the fork.
+            std::mem::forget(runtime);
+        }
+    }
+}
+
+/// A store that this process has opened.
+#[pyclass(frozen, module = "mnemon._native")]
+struct Store {
+    opened: Mutex<Option<Arc<Opened>>>,
+}
+
+#[pymethods]
+impl Store {
+    /// The answer to a request of the HTTP API.
+    fn request(
+        &self,
+        py: Python<'_>,
+        method: &str,
+        target: &str,
+        headers: Vec<(String, String)>,
+        body: &[u8],
+    ) -> PyResult<Answer> {
+        let mut request = Request::builder().method(method).uri(target);
+        for (name, value) in &headers {
+            request = request.header(name, value);
+        }
+        let request = request.body(Body::from(Bytes::copy_from_slice(body)));
+        let request = request.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let opened = {
+            let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+            opened.clone()
+        };
+        let opened = opened.ok_or_else(|| PyRuntimeError::new_err("the store was closed"))?;
+        let runtime = opened.runtime()?.handle().clone();
+        py.detach(|| {
+            let response = runtime.block_on(opened.local.answer(request));
+            let (head, body) = response.into_parts();
+            let headers = head.headers.iter().map(|(name, value)| {
+                let value = String::from_utf8_lossy(value.as_bytes());
+                (name.to_string(), value.into_owned())
+            });
+            Ok(Answer {
+                status: head.status.as_u16(),
+                headers: headers.collect(),
+                body: Mutex::new(Some(body)),
+                closed: Arc::default(),
+                _opened: opened.clone(),
+                runtime: runtime.clone(),
+            })
+        })
+    }
+
+    /// Closes the store, when the requests that are being answered have ended.
+    fn close(&self, py: Python<'_>) {
+        let opened = {
+            let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+            opened.take()
+        };
+        py.detach(|| drop(opened));
+    }
+}
+
+/// The answer to a request. Its body is read part by part.
+#[pyclass(frozen, module = "mnemon._native")]
+struct Answer {
+    #[pyo3(get)]
+    status: u16,
+    #[pyo3(get)]
+    headers: Vec<(String, String)>,
+    /// `None` while it is being read, and after its end.
+    body: Mutex<Option<Body>>,
+    closed: Arc<Notify>,
+    runtime: Handle,
+    /// The store stays open as long as somebody reads.
+    _opened: Arc<Opened>,
+}
+
+/// What came while a thread waited for the next part.
+enum Next {
+    Part(Bytes),
+    End,
+    Failed(String),
+    Nothing,
+}
+
+impl Answer {
+    fn next(&self, body: &mut Body) -> Next {
+        self.runtime.block_on(async {
+            tokio::select! {
+                frame = body.frame() => match frame {
+                    Some(Ok(frame)) => frame.into_data().map_or(Next::Nothing, Next::Part),
+                    Some(Err(error)) => Next::Failed(error.to_string()),
+                    None => Next::End,
+                },
+                () = self.closed.notified() => Next::End,
+                () = tokio::time::sleep(SIGNALS) => Next::Nothing,
+            }
+        })
+    }
+
+    fn body(&self) -> std::sync::MutexGuard<'_, Option<Body>> {
+        self.body.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Answer {
+    /// The next part of the body; `None` at its end, or when the answer was closed.
+    fn read<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let Some(mut body) = self.body().take() else {
+            return Ok(None);
+        };
+        loop {
+            match py.detach(|| self.next(&mut body)) {
+                Next::Part(part) => {
+                    *self.body() = Some(body);
+                    return Ok(Some(PyBytes::new(py, &part)));
+                }
+                Next::End => return Ok(None),
+                Next::Failed(what) => return Err(PyRuntimeError::new_err(what)),
+                Next::Nothing => py.check_signals()?,
+            }
+        }
+    }
+
+    /// Ends the answer. A thread that reads it sees its end.
+    fn close(&self) {
+        self.closed.notify_one();
+        drop(self.body().take());
+    }
+}
+
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::{Answer, ProblemError, Store, main, open};
+}

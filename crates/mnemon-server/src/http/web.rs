@@ -1,0 +1,492 @@
+//! The web page: routes for the pages of `mnemon-web`, which call operations as their routes do.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, get, on};
+use http_body_util::BodyExt;
+use mnemon_core::Tenant;
+use mnemon_engine::access::{Caller, Rights};
+use mnemon_operations::operation::routes::{Endpoint, endpoints};
+use mnemon_operations::wiring;
+use mnemon_web::{Answer, Demo, Failure, Page, Visit, Visitor};
+use serde_json::{Map, Value, json};
+
+use super::api::{self, Api, Audited};
+use super::caller::Lock;
+use super::metrics::Metrics;
+use super::problem::Problem;
+use super::sessions::{self, SessionId, Sessions};
+
+/// Entries of the audit log that are read to find those of one tenant.
+const AUDIT_ENTRIES: usize = 10_000;
+/// Tenants that are counted.
+const TENANTS: usize = 20;
+
+/// What the pages work with.
+pub(super) struct Web {
+    pub(super) api: Arc<Api>,
+    pub(super) lock: Arc<Lock>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) sessions: Arc<Sessions>,
+    /// Whether connections are encrypted.
+    pub(super) is_tls: bool,
+}
+
+/// Whether a route is one of a page.
+pub(super) fn is_page(request: &Request) -> bool {
+    let path = request.extensions().get::<MatchedPath>();
+    let path = path.map_or("", MatchedPath::as_str);
+    path == mnemon_web::SIGN_OUT || mnemon_web::PAGES.iter().any(|page| page.path == path)
+}
+
+/// Whether a path may be read without a key: the parts of the pages that hold nothing of anybody.
+pub(super) fn is_open(path: &str) -> bool {
+    path == mnemon_web::SIGN_IN || mnemon_web::ASSETS.iter().any(|(known, ..)| *known == path)
+}
+
+/// The answer to a visitor of a page who has not signed in.
+pub(super) fn ask_to_sign_in(request: &Request) -> Response {
+    let is_read = request.method().is_safe();
+    match is_read {
+        true => {
+            let to = request
+                .uri()
+                .path_and_query()
+                .map_or("/", |path| path.as_str());
+            let to: String =
+                percent_encoding::utf8_percent_encode(to, percent_encoding::NON_ALPHANUMERIC)
+                    .collect();
+            see(&format!("{}?to={to}", mnemon_web::SIGN_IN))
+        }
+        false => {
+            let what = "the session has ended; sign in again";
+            let failure = Failure::new(401, "unauthorized", what);
+            page(StatusCode::UNAUTHORIZED, mnemon_web::failed(None, &failure))
+        }
+    }
+}
+
+pub(super) fn router(web: Web) -> Router {
+    let endpoints = endpoints().into_iter().map(|endpoint| {
+        let route = &endpoint.route;
+        (
+            format!("{} {}", route.method.as_str(), route.path),
+            Arc::new(endpoint),
+        )
+    });
+    let site = Arc::new(Site {
+        web,
+        endpoints: endpoints.collect(),
+    });
+    let mut router = Router::new();
+    for one in mnemon_web::PAGES {
+        let method = match one.method {
+            "POST" => MethodFilter::POST,
+            _ => MethodFilter::GET,
+        };
+        let site = site.clone();
+        let handler = move |request: Request| async move { site.answer(one, request).await };
+        router = router.route(one.path, on(method, handler));
+    }
+    for (path, kind, text) in mnemon_web::ASSETS {
+        router = router.route(path, get(move || async move { asset(kind, text) }));
+    }
+    let (form, enter, leave) = (site.clone(), site.clone(), site);
+    let form = get(move |request: Request| async move { form.sign_in_form(&request) });
+    let enter = form.post(move |request: Request| async move { enter.sign_in(request).await });
+    let leave = on(MethodFilter::POST, move |request: Request| async move {
+        leave.sign_out(request).await
+    });
+    router
+        .route(mnemon_web::SIGN_IN, enter)
+        .route(mnemon_web::SIGN_OUT, leave)
+}
+
+/// The names of assets change with their content, so that they can be kept for ever.
+fn asset(kind: &'static str, text: &'static str) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
+    ];
+    (headers, text).into_response()
+}
+
+fn page(status: StatusCode, html: String) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, mnemon_web::POLICY),
+        // With `no-referrer` browsers would hide the origin of our own forms.
+        (header::REFERRER_POLICY, "same-origin"),
+    ];
+    (status, headers, html).into_response()
+}
+
+fn see(location: &str) -> Response {
+    // Everything in it is percent-encoded.
+    let location = HeaderValue::from_str(location).unwrap_or(HeaderValue::from_static("/"));
+    (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response()
+}
+
+fn with_cookie(mut response: Response, cookie: &str) -> Response {
+    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// The pages with the operations that they may call.
+struct Site {
+    web: Web,
+    endpoints: HashMap<String, Arc<Endpoint>>,
+}
+
+impl Site {
+    async fn answer(&self, one: &'static Page, request: Request) -> Response {
+        let (mut head, body) = request.into_parts();
+        // The gate has read and counted the body.
+        let body = body.collect().await.map(|body| body.to_bytes());
+        let (Some(caller), Ok(body)) = (head.extensions.remove::<Caller>(), body) else {
+            let failure = Failure::new(400, "incomplete", "the request ends before its body does");
+            return page(StatusCode::BAD_REQUEST, mnemon_web::failed(None, &failure));
+        };
+        let session = head.extensions.remove::<SessionId>().unwrap_or_default();
+        let (caller, visitor) = self.visitor(one, caller, &session, &head.headers);
+        let form = pairs(&String::from_utf8_lossy(&body));
+        if one.method == "POST" && !self.is_own_form(&session, &form) {
+            return forged(Some(&visitor));
+        }
+        let Ok(path) = api::path_fields(&mut head).await else {
+            let failure = Failure::new(404, "not-found", "there is no such page");
+            return page(
+                StatusCode::NOT_FOUND,
+                mnemon_web::failed(Some(&visitor), &failure),
+            );
+        };
+        let calls = Calls {
+            site: self,
+            caller,
+            has_recorded: AtomicBool::new(false),
+        };
+        let visit = Visit {
+            api: &calls,
+            visitor: &visitor,
+            path,
+            query: pairs(head.uri.query().unwrap_or_default()),
+            form,
+        };
+        let answer = (one.run)(&visit).await;
+        let is_secure = self.is_secure(&head.headers);
+        let mut response = match answer {
+            Ok(Answer::Html(html)) => page(StatusCode::OK, html),
+            Ok(Answer::See(location)) => see(&location),
+            Ok(Answer::ShowDemo(is_shown, location)) => {
+                let cookie = self.web.sessions.demo_cookie(&session, is_shown, is_secure);
+                with_cookie(see(&location), &cookie)
+            }
+            Err(failure) => {
+                let status = StatusCode::from_u16(failure.status);
+                let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                page(status, mnemon_web::failed(Some(&visitor), &failure))
+            }
+        };
+        if calls.has_recorded.load(Ordering::Relaxed) {
+            response.extensions_mut().insert(Audited);
+        }
+        response
+    }
+
+    /// Who visits, and the caller of its operations: that of the demonstration's tenant where the
+    /// pages show it.
+    fn visitor(
+        &self,
+        one: &Page,
+        mut caller: Caller,
+        session: &SessionId,
+        headers: &HeaderMap,
+    ) -> (Caller, Visitor) {
+        let demo_tenant: Option<Tenant> = mnemon_web::DEMO_TENANT.parse().ok();
+        let is_operator = caller.rights == Rights::Admin
+            && caller.user.is_none()
+            && caller.tenant == self.web.api.config().tenant.value;
+        let is_loading = one.method == "POST" && one.path == "/demo";
+        let demo = match demo_tenant {
+            Some(tenant) if is_operator && caller.tenant != tenant => {
+                let is_shown = is_loading || self.web.sessions.shows_demo(session, headers);
+                if is_shown {
+                    caller.tenant = tenant;
+                }
+                if is_shown { Demo::Shown } else { Demo::Offered }
+            }
+            _ => Demo::No,
+        };
+        let visitor = Visitor {
+            name: caller.name.clone(),
+            tenant: caller.tenant.to_string(),
+            user: caller.user.clone(),
+            may_write: caller.rights >= Rights::Write,
+            is_admin: caller.rights >= Rights::Admin,
+            is_signed_in: session.is_some(),
+            demo,
+            token: self.web.sessions.token(session),
+        };
+        (caller, visitor)
+    }
+
+    fn is_own_form(&self, session: &SessionId, form: &[(String, String)]) -> bool {
+        let sent = form.iter().find(|(name, _)| name == "token");
+        sent.is_some_and(|(_, token)| self.web.sessions.is_token(session, token))
+    }
+
+    /// Whether cookies may only be sent over TLS. A proxy that ends TLS says so.
+    fn is_secure(&self, headers: &HeaderMap) -> bool {
+        let forwarded = headers.get("x-forwarded-proto");
+        self.web.is_tls || forwarded.is_some_and(|scheme| scheme == "https")
+    }
+
+    fn sign_in_form(&self, request: &Request) -> Response {
+        let query = pairs(request.uri().query().unwrap_or_default());
+        let to = query.iter().find(|(name, _)| name == "to");
+        let to = to.map_or("/", |(_, to)| to.as_str());
+        let token = self.web.sessions.token(&SessionId::default());
+        page(StatusCode::OK, mnemon_web::sign_in(to, &token, None))
+    }
+
+    async fn sign_in(&self, request: Request) -> Response {
+        let (head, body) = request.into_parts();
+        let body = body.collect().await.map(|body| body.to_bytes());
+        let form = pairs(&String::from_utf8_lossy(&body.unwrap_or_default()));
+        let nobody = SessionId::default();
+        if !self.is_own_form(&nobody, &form) {
+            return forged(None);
+        }
+        let field = |name: &str| form.iter().find(|(known, _)| known == name);
+        let to = field("to").map_or("/", |(_, to)| to.as_str());
+        let key = field("key").map_or("", |(_, key)| key.trim());
+        let mut shown = HeaderMap::new();
+        if let Ok(key) = HeaderValue::from_str(&format!("Bearer {key}")) {
+            shown.insert(header::AUTHORIZATION, key);
+        }
+        let caller = match wiring::now() {
+            Ok(now) => self.web.lock.caller(&shown, now).await,
+            Err(error) => Err(error.to_string()),
+        };
+        match caller {
+            Ok(_) => {
+                let session = self.web.sessions.begin(key);
+                let cookie = sessions::session_cookie(&session, self.is_secure(&head.headers));
+                with_cookie(see(own_path(to)), &cookie)
+            }
+            Err(reason) => {
+                tracing::info!(reason, "sign-in refused");
+                let token = self.web.sessions.token(&nobody);
+                let html = mnemon_web::sign_in(to, &token, Some("This key is not valid."));
+                page(StatusCode::UNAUTHORIZED, html)
+            }
+        }
+    }
+
+    async fn sign_out(&self, request: Request) -> Response {
+        let (mut head, body) = request.into_parts();
+        let body = body.collect().await.map(|body| body.to_bytes());
+        let form = pairs(&String::from_utf8_lossy(&body.unwrap_or_default()));
+        let session = head.extensions.remove::<SessionId>().unwrap_or_default();
+        if !self.is_own_form(&session, &form) {
+            return forged(None);
+        }
+        self.web.sessions.end(&session);
+        let is_secure = self.is_secure(&head.headers);
+        let response = with_cookie(see("/"), &sessions::no_session_cookie(is_secure));
+        let demo = self.web.sessions.demo_cookie(&session, false, is_secure);
+        with_cookie(response, &demo)
+    }
+}
+
+/// The path to go to after signing in, if it is one of this server.
+fn own_path(to: &str) -> &str {
+    let is_own = to.starts_with('/')
+        && !to.starts_with("//")
+        && to
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    match is_own {
+        true => to,
+        false => "/",
+    }
+}
+
+/// A form that no page of this session sent.
+fn forged(visitor: Option<&Visitor>) -> Response {
+    let what = "this form was not sent by a page of this session, or the server has started again \
+                meanwhile: open the page again";
+    let failure = Failure::new(403, "denied", what);
+    page(StatusCode::FORBIDDEN, mnemon_web::failed(visitor, &failure))
+}
+
+/// Fields of a query or a form.
+fn pairs(text: &str) -> Vec<(String, String)> {
+    let decoded = |part: &str| {
+        let part = part.replace('+', " ");
+        let decoded = percent_encoding::percent_decode_str(&part);
+        decoded.decode_utf8_lossy().into_owned()
+    };
+    let pairs = text.split('&').filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+        .map(|(name, value)| (decoded(name), decoded(value)))
+        .collect()
+}
+
+/// Operations in the name of one caller.
+struct Calls<'a> {
+    site: &'a Site,
+    caller: Caller,
+    /// Whether a refusal is in the audit log already.
+    has_recorded: AtomicBool,
+}
+
+impl Calls<'_> {
+    fn check_admin(&self) -> Result<(), Failure> {
+        let allowed = self.caller.require(Rights::Admin);
+        allowed.map_err(|missing| Failure::new(403, "denied", &missing.to_string()))
+    }
+
+    /// Whether the caller is of the server's own tenant, and so may see what concerns all tenants.
+    fn is_operator(&self) -> bool {
+        self.caller.tenant == self.site.web.api.config().tenant.value
+    }
+}
+
+fn failure(problem: Problem) -> Failure {
+    // In the words of the API, as its routes and the pages have no options.
+    let problem = problem.to(None);
+    Failure {
+        status: problem.status,
+        code: problem.code,
+        detail: problem.detail,
+        field: problem.field,
+        hint: problem.hint,
+    }
+}
+
+#[async_trait]
+impl mnemon_web::Api for Calls<'_> {
+    async fn call(&self, route: &str, fields: Map<String, Value>) -> Result<Value, Failure> {
+        let Some(endpoint) = self.site.endpoints.get(route) else {
+            let what = format!("a page asks for `{route}`, which is not a route");
+            return Err(Failure::new(500, "internal", &what));
+        };
+        let called = api::call(&self.site.web.api, endpoint, self.caller.clone(), fields).await;
+        called.map_err(|(problem, is_recorded)| {
+            self.has_recorded.fetch_or(is_recorded, Ordering::Relaxed);
+            failure(problem)
+        })
+    }
+
+    async fn audit(&self, limit: usize) -> Result<Vec<Value>, Failure> {
+        self.check_admin()?;
+        let Some(audit) = wiring::audit_log(&self.site.web.api.config()) else {
+            return Ok(Vec::new());
+        };
+        let read = tokio::task::spawn_blocking(move || audit.tail(AUDIT_ENTRIES)).await;
+        let Ok(Ok(entries)) = read else {
+            // There is no entry yet.
+            return Ok(Vec::new());
+        };
+        let own = entries.into_iter().rev();
+        let own = own
+            .filter(|entry| entry.tenant == self.caller.tenant)
+            .take(limit);
+        Ok(own.map(|entry| json!(entry)).collect())
+    }
+
+    async fn server(&self) -> Result<Value, Failure> {
+        self.check_admin()?;
+        let api = &self.site.web.api;
+        let tenants = match self.is_operator() {
+            true => api.tenants(),
+            false => vec![self.caller.tenant.clone()],
+        };
+        let mut counted = Vec::new();
+        for tenant in tenants.into_iter().take(TENANTS) {
+            if let Ok(ctx) = api
+                .seat(&tenant)
+                .and_then(|seat| wiring::stamp(&seat.config))
+                && let Ok(tally) = api.memory.records().stats(&ctx).await
+            {
+                let records = tally.records().saturating_sub(tally.expired);
+                counted.push(json!({ "tenant": tenant, "records": records }));
+            }
+        }
+        let quota = api.quotas().of(&self.caller.tenant);
+        let state = json!({
+            "tenants": counted,
+            "quota": {
+                "records": quota.records, "bytes": quota.bytes,
+                "requests_per_minute": quota.requests_per_minute,
+                "model_tokens_per_day": quota.model_tokens_per_day,
+            },
+        });
+        Ok(match self.is_operator() {
+            true => with_routes(state, &self.site.web.metrics),
+            // Only the operator of the server sees what all tenants do together.
+            false => state,
+        })
+    }
+}
+
+/// Adds the uptime, and the routes with the number and the mean time of their answers.
+fn with_routes(mut state: Value, metrics: &Metrics) -> Value {
+    let text = metrics.text();
+    let mut routes: HashMap<String, (f64, f64)> = HashMap::new();
+    for line in text.lines() {
+        let parts = line
+            .rsplit_once(' ')
+            .and_then(|(name, value)| Some((name, value.parse::<f64>().ok()?)));
+        let Some((name, value)) = parts else { continue };
+        if name == "mnemon_uptime_seconds"
+            && let Some(state) = state.as_object_mut()
+        {
+            state.insert("uptime_seconds".to_owned(), json!(value as u64));
+        }
+        let of_route = name.strip_prefix("mnemon_http_request_seconds_");
+        let Some((part, labels)) = of_route.and_then(|name| name.split_once('{')) else {
+            continue;
+        };
+        let entry = routes.entry(route_name(labels)).or_default();
+        match part {
+            "count" => entry.0 = value,
+            "sum" => entry.1 = value,
+            _ => {}
+        }
+    }
+    let mut routes: Vec<(String, (f64, f64))> = routes.into_iter().collect();
+    routes.sort_by(|(_, (one, _)), (_, (other, _))| other.total_cmp(one));
+    let routes = routes.into_iter().filter(|(_, (count, _))| *count > 0.0);
+    let routes: Vec<Value> = routes
+        .map(|(route, (count, sum))| json!({ "route": route, "requests": count as u64, "mean_ms": sum / count * 1000.0 }))
+        .collect();
+    if let Some(state) = state.as_object_mut() {
+        state.insert("routes".to_owned(), json!(routes));
+    }
+    state
+}
+
+/// `GET /v1/stats` from the labels of a metric.
+fn route_name(labels: &str) -> String {
+    let label = |name: &str| {
+        let (_, rest) = labels.split_once(&format!("{name}=\""))?;
+        rest.split_once('"').map(|(value, _)| value.to_owned())
+    };
+    format!(
+        "{} {}",
+        label("method").unwrap_or_default(),
+        label("route").unwrap_or_default()
+    )
+}

@@ -1,0 +1,136 @@
+// Opens every view of the web page in a browser: no console message, no request to another server, no
+// violation of WCAG AA, and the path of a newcomer. With SCREENSHOTS=DIR it stores a picture of each
+// view, light and dark, wide and narrow.
+//   node pages.mjs ADDRESS CHROMIUM
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const [address, program] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const pictures = process.env.SCREENSHOTS;
+const wrong = [];
+
+const VIEWS = {
+  overview: "/",
+  search: "/search?q=what+tea+does+Ann+prefer&budget=400",
+  nothing: "/search?q=xyzzy",
+  records: "/records",
+  record: "/records/demo-tea",
+  delete: "/records/demo-tea/delete",
+  history: "/history",
+  conversations: "/conversations",
+  conversation: "/conversations/visit-plan?user=ann",
+  skills: "/skills",
+  agents: "/agents",
+  admin: "/admin",
+  audit: "/admin/audit",
+  remove: "/demo/remove",
+  missing: "/records/none",
+};
+
+const browser = await chromium.launch({ executablePath: program, args: ["--no-sandbox"] });
+
+async function visitor(options) {
+  const context = await browser.newContext({ baseURL: address, ...options });
+  const page = await context.newPage();
+  page.on("console", (message) => {
+    // The browser itself reports a status of 404, which the view for missing records has.
+    if (!message.text().includes("404 (Not Found)")) wrong.push(`${page.url()}: console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => wrong.push(`${page.url()}: ${error}`));
+  page.on("request", (request) => {
+    if (!request.url().startsWith(address)) wrong.push(`${page.url()} asks ${request.url()}`);
+  });
+  await page.addInitScript(() => {
+    window.shift = 0;
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
+    }).observe({ type: "layout-shift", buffered: true });
+  });
+  return page;
+}
+
+// The policy of the page allows no script that is added to it; the debugger is not bound by it.
+async function violations(page) {
+  await page.evaluate(axe);
+  const found = await page.evaluate(() =>
+    window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] }));
+  return found.violations.map((one) => `${one.id}: ${one.nodes[0].html} ${one.nodes[0].failureSummary}`);
+}
+
+async function expect(page, words) {
+  await page.getByText(words).first().waitFor({ timeout: 10_000 }).catch(() => wrong.push(`${page.url()}: no ${words}`));
+}
+
+async function newcomer() {
+  const page = await visitor({});
+  await page.goto("/");
+  await expect(page, "This memory is empty");
+  if (pictures) await page.screenshot({ path: `${pictures}/empty.png`, fullPage: true });
+  await page.getByRole("button", { name: "Load the demonstration" }).click();
+  await expect(page, "demonstration memory");
+  await page.keyboard.press("/");
+  await page.waitForURL("**/search");
+  await page.locator("#q").pressSequentially("tea for Ann", { delay: 30 });
+  await page.locator("#hits mark").first().waitFor();
+  await page.waitForURL("**/search?q=tea+for+Ann**");
+  await page.getByText("Why this score").first().click();
+  await expect(page, "importance");
+  await page.locator("[data-row]").first().click();
+  await expect(page, "Where it comes from");
+  await page.goto("/records/demo-tea");
+  await page.getByRole("link", { name: "Delete…" }).click();
+  await expect(page, "derived records go with it");
+  await page.getByRole("button", { name: "Delete" }).click();
+  await expect(page, "Deleted.");
+  await page.getByRole("button", { name: "Undo" }).first().click();
+  await expect(page, "Undone.");
+  await page.goto("/records/demo-tea");
+  await expect(page, "oolong");
+  const state = await page.context().storageState();
+  await page.context().close();
+  return state;
+}
+
+async function look(name, options, state) {
+  const page = await visitor({ storageState: state, ...options });
+  for (const [view, path] of Object.entries(VIEWS)) {
+    await page.goto(path);
+    await page.waitForLoadState("networkidle");
+    const title = `${view}-${name}`;
+    const shift = await page.evaluate(() => window.shift);
+    if (shift > 0.01) wrong.push(`${title}: the layout shifts by ${shift}`);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth + 1);
+    if (wide) wrong.push(`${title} is wider than the window`);
+    for (const one of await violations(page)) wrong.push(`${title}: ${one}`);
+    if (pictures) await page.screenshot({ path: `${pictures}/${title}.png`, fullPage: true });
+  }
+  await page.context().close();
+}
+
+// Reading works without the script.
+async function plain(state) {
+  const page = await visitor({ storageState: state, javaScriptEnabled: false });
+  await page.goto("/search");
+  await page.fill("#q", "tea");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/search?q=tea**");
+  if (!(await page.locator("#hits mark").count())) wrong.push("a search without the script finds nothing");
+  await page.context().close();
+}
+
+const state = await newcomer();
+const wide = { viewport: { width: 1280, height: 800 } };
+const narrow = { viewport: { width: 390, height: 800 } };
+await look("light-wide", { ...wide, colorScheme: "light" }, state);
+await look("dark-narrow", { ...narrow, colorScheme: "dark" }, state);
+if (pictures) {
+  await look("dark-wide", { ...wide, colorScheme: "dark" }, state);
+  await look("light-narrow", { ...narrow, colorScheme: "light" }, state);
+}
+await plain(state);
+await browser.close();
+for (const one of wrong) console.log(one);
+console.log(wrong.length ? `${wrong.length} problems` : `${Object.keys(VIEWS).length} views are fine`);
+process.exit(wrong.length ? 1 : 0);
