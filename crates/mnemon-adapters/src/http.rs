@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use jiff::Timestamp;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
@@ -23,6 +24,11 @@ impl Secret {
     /// The key itself, for a header.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
+    }
+
+    /// The key in base64, as basic authentication wants `user:password`.
+    pub(crate) fn base64(&self) -> Self {
+        Self(BASE64_STANDARD.encode(&self.0))
     }
 
     /// The text without the key, should somebody have repeated it.

@@ -6,6 +6,7 @@ pub mod audit;
 pub mod documents;
 pub mod embed;
 pub mod llm;
+pub mod remote;
 pub mod token;
 pub mod tokens;
 pub mod webhook;

@@ -54,7 +54,7 @@ pub use ports::{
     IdempotencyKey, IndexCapabilities, IndexFilters, IndexUsage, Match, Op, Outcome, Probe,
     QueryTerm, Receipt, Replay, Replica, ScoreScale, SearchIndex, SessionCount, SessionWindow,
     SimilarTerm, Statistics, Store, StoreError, StoredChange, StoredPage, StoredReceipt, Tally,
-    TenantIndex, TermRole, Traits, Upkept, embed, files, llm, log, longterm, rerank,
+    TenantIndex, TermRole, Traits, Upkept, embed, external, files, llm, log, longterm, rerank,
     sessions_by_scan, webhook,
 };
 pub use search::{Candidate, dates, index, rank, speakers, text, vector};

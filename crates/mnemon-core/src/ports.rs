@@ -1,6 +1,7 @@
 //! What the outside world is asked for: stores, indexes, files, logs and models.
 
 pub mod embed;
+pub mod external;
 pub mod files;
 pub mod llm;
 pub mod log;

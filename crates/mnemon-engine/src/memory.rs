@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 use mnemon_core::embed::Embedder;
 use mnemon_core::llm::Llm;
+use mnemon_core::longterm::LongTerm;
 use mnemon_core::rerank::Reranker;
 use mnemon_core::{Backend, Ids, Policy, Scope};
 
@@ -42,6 +43,8 @@ pub struct Memory {
     pub(crate) policies: Policies,
     pub(crate) rates: Rates,
     llm: Option<Arc<dyn Llm>>,
+    /// A service that keeps long-term memory instead of this engine.
+    pub(crate) long_term: Option<Arc<dyn LongTerm>>,
     pub(crate) notes: NotesConfig,
     /// Where the content of a note may be read from.
     pub(crate) note_files: Option<NoteFiles>,
@@ -59,6 +62,7 @@ pub struct Builder {
     apart: Vec<(Scope, Backend)>,
     policies: Policies,
     llm: Option<Arc<dyn Llm>>,
+    long_term: Option<Arc<dyn LongTerm>>,
     notes: NotesConfig,
     note_files: Option<NoteFiles>,
     safety: Safety,
@@ -70,6 +74,13 @@ impl Builder {
     #[must_use]
     pub fn llm(mut self, llm: Arc<dyn Llm>) -> Self {
         self.llm = Some(llm);
+        self
+    }
+
+    /// A service that keeps long-term memory instead of this engine.
+    #[must_use]
+    pub fn long_term(mut self, remote: Arc<dyn LongTerm>) -> Self {
+        self.long_term = Some(remote);
         self
     }
 
@@ -210,6 +221,7 @@ impl Builder {
             policies: self.policies.clone(),
             rates: Rates::default(),
             llm: self.llm.clone(),
+            long_term: self.long_term.clone(),
             notes: self.notes.clone(),
             note_files: self.note_files.clone(),
         }
@@ -251,6 +263,7 @@ impl Memory {
             apart: Vec::new(),
             policies: Policies::default(),
             llm: None,
+            long_term: None,
             notes: NotesConfig::default(),
             note_files: None,
             safety: Safety::default(),

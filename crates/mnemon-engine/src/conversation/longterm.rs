@@ -1,20 +1,53 @@
 //! How an agent and a long-term memory work together: the frame looks after it (static), the agent
 //! does by calling tools, or both.
 
+mod outbox;
 mod own;
+mod remote;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::lock::Mutex;
 use mnemon_core::longterm::LongTerm;
-use mnemon_core::{Ctx, Id, Message, Owner, Role, recall_marks};
+use mnemon_core::{Ctx, Id, Message, Owner, Role, Scope, recall_marks};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use outbox::Outbox;
+pub use outbox::{ATTEMPTS, FIRST_WAIT_MS, MOST_WAIT_MS, OutboxDelivery, OutboxState};
 pub use own::OwnLongTerm;
+use remote::RemoteLongTerm;
 
+use crate::memory::Memory;
+use crate::records::Error;
 use crate::records::naming::fixed_id;
+
+/// The long-term memory that is configured: a service, or this engine.
+pub fn of(memory: &Arc<Memory>) -> Arc<dyn LongTerm> {
+    match &memory.long_term {
+        Some(remote) => Arc::new(RemoteLongTerm::new(remote.clone(), memory.clone())),
+        None => Arc::new(OwnLongTerm::new(memory.clone())),
+    }
+}
+
+impl Memory {
+    /// Sends recordings again that the long-term memory at another service did not take.
+    pub async fn deliver_outbox(&self, ctx: &Ctx, limit: usize) -> Result<OutboxDelivery, Error> {
+        match &self.long_term {
+            Some(remote) => {
+                let outbox = Outbox::new(self.records_of(Scope::Semantic), remote.as_ref());
+                outbox.deliver(ctx, limit).await
+            }
+            None => Ok(OutboxDelivery::default()),
+        }
+    }
+
+    /// How many recordings wait for the long-term memory at another service.
+    pub async fn outbox(&self, ctx: &Ctx) -> Result<OutboxState, Error> {
+        outbox::state(self.records_of(Scope::Semantic), ctx).await
+    }
+}
 
 /// Who looks after the long-term memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -25,6 +25,9 @@ pub struct Response {
     pub learnt: u64,
     /// Summaries of conversations that the language model wrote.
     pub summaries: u64,
+    /// Recordings that a long-term memory at another service took after it had failed before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub remote_sent: u64,
     /// Temporary files of killed writers that were removed from the folder of agents.
     pub swept: u64,
     /// Whether there is more to do.
@@ -32,6 +35,10 @@ pub struct Response {
     /// How many days the clock is ahead of the newest write, if nothing was erased because of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_days_ahead: Option<i64>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Response {
@@ -46,6 +53,7 @@ impl Response {
             steps: self.steps + slice.steps,
             learnt: self.learnt + slice.learnt,
             summaries: self.summaries + slice.summaries,
+            remote_sent: self.remote_sent + slice.remote_sent,
             swept: self.swept + slice.swept,
             more: slice.more,
             clock_days_ahead: slice.clock_days_ahead,
@@ -55,7 +63,7 @@ impl Response {
     /// Pieces of work that were done.
     pub fn pieces(&self) -> u64 {
         let cleared = self.expired + self.history + self.receipts;
-        cleared + self.embedded + self.steps + self.learnt + self.summaries
+        cleared + self.embedded + self.steps + self.learnt + self.summaries + self.remote_sent
     }
 }
 
@@ -87,6 +95,7 @@ pub async fn run(
     };
     let learnt = memory.learning().slice(ctx, limit).await?;
     let refined = memory.refine_summaries(ctx, limit).await?;
+    let outbox = memory.deliver_outbox(ctx, limit).await?;
     Ok(Response {
         expired: kept.expired,
         history: kept.history,
@@ -96,8 +105,10 @@ pub async fn run(
         steps: learnt.steps,
         learnt: learnt.learnt.len() as u64,
         summaries: refined.written,
+        remote_sent: outbox.sent,
         swept: 0,
         more: kept.more
+            || outbox.more
             || learnt.more
             || (embedded.more && embedded.embedded > 0)
             || (refined.pending > 0 && refined.refused.is_none()),

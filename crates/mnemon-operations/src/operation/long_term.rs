@@ -1,9 +1,7 @@
 //! The tools by which a model records to long-term memory and retrieves from it. Their names,
 //! fields and answers are those of the frameworks that models know them from.
 
-use std::sync::Arc;
-
-use mnemon_engine::longterm::{Mode, OwnLongTerm, RECORD, RETRIEVE, Remembering};
+use mnemon_engine::longterm::{self, Mode, RECORD, RETRIEVE, Remembering};
 
 use serde::{Deserialize, Serialize};
 
@@ -19,10 +17,13 @@ const KEYWORD: usize = 1000;
 
 /// The long-term memory of the user that a call names.
 fn remembering(access: &Access<'_>, arguments: &mut Arguments) -> Result<Remembering, Error> {
-    let own = Arc::new(OwnLongTerm::new(access.memory.clone()));
     let owner = access.owned(arguments.take_owner());
     owner.check()?;
-    Ok(Remembering::new(own, owner, Mode::Agent))
+    Ok(Remembering::new(
+        longterm::of(access.memory),
+        owner,
+        Mode::Agent,
+    ))
 }
 
 /// The tool's answer; an error only if the memory failed. "No content provided" is an answer: the

@@ -98,7 +98,7 @@ impl LongTerm for OwnLongTerm {
 }
 
 /// Plain words of a user or an assistant; calls of tools and what was recalled are not.
-fn is_worth_it(message: &Message) -> bool {
+pub(super) fn is_worth_it(message: &Message) -> bool {
     let calls = |block: &Block| matches!(block, Block::ToolUse { .. } | Block::ToolResult { .. });
     let text = message.text_content();
     let fits = !text.trim().is_empty() && text.len() <= limits::CONTENT_BYTES;
@@ -159,7 +159,7 @@ async fn add_new(records: &Records, ctx: &Ctx, drafts: &[Draft]) -> Result<(), E
     }
 }
 
-fn failed(error: Error) -> LongTermError {
+pub(super) fn failed(error: Error) -> LongTermError {
     match error {
         Error::Store(error) => error.into(),
         other => LongTermError::Refused {

@@ -1,10 +1,8 @@
 //! The static mode of long-term memory: what is known is added before a call of the model, and
 //! the conversation is recorded after its reply. In agent mode the model gets tools instead.
 
-use std::sync::Arc;
-
 use mnemon_core::{Message, Owner};
-use mnemon_engine::longterm::{Mode, OwnLongTerm, Recorded, Remembering, Tool};
+use mnemon_engine::longterm::{self, Mode, Recorded, Remembering, Tool};
 use serde::{Deserialize, Serialize};
 
 use super::Chat;
@@ -32,8 +30,7 @@ pub struct Remembered {
 impl Chat {
     fn remembering(&self, mode: Mode) -> Remembering {
         let owner = Owner::of(Some(&self.user), None);
-        let own = OwnLongTerm::new(self.memory.clone());
-        Remembering::new(Arc::new(own), owner, mode)
+        Remembering::new(longterm::of(&self.memory), owner, mode)
     }
 
     /// The messages for the next call of the model, with long-term memory as the mode wants it.
