@@ -25,13 +25,15 @@ pub use writing::MemoryWriteEvent;
 use std::sync::Arc;
 
 use mnemon_core::embed::Embedder;
+use mnemon_core::external::ExternalSource;
 use mnemon_core::llm::Llm;
 use mnemon_core::longterm::LongTerm;
 use mnemon_core::rerank::Reranker;
-use mnemon_core::{Backend, Ids, Policy, Scope};
+use mnemon_core::{Backend, Ids, Kind, Policy, Scope};
 
 use crate::memory::notes_config::{NoteFiles, NotesConfig};
 use crate::records::{Records, Retention, Safety};
+use crate::search::external::External;
 pub(crate) use policies::Buckets;
 use policies::Rates;
 
@@ -45,6 +47,10 @@ pub struct Memory {
     llm: Option<Arc<dyn Llm>>,
     /// A service that keeps long-term memory instead of this engine.
     pub(crate) long_term: Option<Arc<dyn LongTerm>>,
+    /// Knowledge that others keep, searched besides our own.
+    external: Vec<Arc<dyn ExternalSource>>,
+    /// The same for skills.
+    external_skills: Vec<Arc<dyn ExternalSource>>,
     pub(crate) notes: NotesConfig,
     /// Where the content of a note may be read from.
     pub(crate) note_files: Option<NoteFiles>,
@@ -63,6 +69,8 @@ pub struct Builder {
     policies: Policies,
     llm: Option<Arc<dyn Llm>>,
     long_term: Option<Arc<dyn LongTerm>>,
+    external: Vec<Arc<dyn ExternalSource>>,
+    external_skills: Vec<Arc<dyn ExternalSource>>,
     notes: NotesConfig,
     note_files: Option<NoteFiles>,
     safety: Safety,
@@ -81,6 +89,21 @@ impl Builder {
     #[must_use]
     pub fn long_term(mut self, remote: Arc<dyn LongTerm>) -> Self {
         self.long_term = Some(remote);
+        self
+    }
+
+    /// Knowledge that others keep, which searches ask besides our own. Given several times, all
+    /// are asked.
+    #[must_use]
+    pub fn external(mut self, source: Arc<dyn ExternalSource>) -> Self {
+        self.external.push(source);
+        self
+    }
+
+    /// The same for skills.
+    #[must_use]
+    pub fn external_skills(mut self, source: Arc<dyn ExternalSource>) -> Self {
+        self.external_skills.push(source);
         self
     }
 
@@ -222,6 +245,8 @@ impl Builder {
             rates: Rates::default(),
             llm: self.llm.clone(),
             long_term: self.long_term.clone(),
+            external: self.external.clone(),
+            external_skills: self.external_skills.clone(),
             notes: self.notes.clone(),
             note_files: self.note_files.clone(),
         }
@@ -264,6 +289,8 @@ impl Memory {
             policies: Policies::default(),
             llm: None,
             long_term: None,
+            external: Vec::new(),
+            external_skills: Vec::new(),
             notes: NotesConfig::default(),
             note_files: None,
             safety: Safety::default(),
@@ -291,6 +318,15 @@ impl Memory {
         self.llm.as_ref()
     }
 
+    /// Knowledge that others keep.
+    pub(crate) fn external_knowledge(&self) -> External<'_> {
+        External {
+            sources: &self.external,
+            scope: Scope::Semantic,
+            kind: Kind::Document,
+        }
+    }
+
     /// What was said.
     pub fn dialog(&self) -> Dialog<'_> {
         Dialog {
@@ -309,6 +345,7 @@ impl Memory {
     pub fn semantic(&self) -> Semantic<'_> {
         Semantic {
             records: self.records_of(Scope::Semantic),
+            external: self.external_knowledge(),
         }
     }
 
@@ -316,6 +353,11 @@ impl Memory {
     pub fn procedural(&self) -> Procedural<'_> {
         Procedural {
             records: self.records_of(Scope::Procedural),
+            external: External {
+                sources: &self.external_skills,
+                scope: Scope::Procedural,
+                kind: Kind::Skill,
+            },
         }
     }
 

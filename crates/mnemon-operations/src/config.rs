@@ -14,6 +14,7 @@ mod memory_json;
 mod notes;
 mod origin;
 mod policies;
+mod remote;
 mod reranker;
 mod risk;
 mod sources;
@@ -43,6 +44,7 @@ pub use llm::{LlmProvider, LlmSettings, Money};
 pub use notes::{Lengths, NoteSettings};
 pub use origin::{Origin, Sourced};
 pub use policies::{FlowPolicies, PolicyRow};
+pub use remote::{ExternalSettings, RemoteSettings, Remotes};
 pub use reranker::RerankerChoice;
 pub use risk::Risk;
 use risk::{DELETES, HARMLESS, IMPERSONATES, OPENS, ProjectRule, SENDS, WEAKENS};
@@ -97,7 +99,15 @@ keys! {
 }
 
 fn known_keys() -> Vec<&'static Key> {
-    [KEYS, notes::KEYS, llm::KEYS, access::KEYS, tuning::KEYS].concat()
+    [
+        KEYS,
+        notes::KEYS,
+        llm::KEYS,
+        remote::KEYS,
+        access::KEYS,
+        tuning::KEYS,
+    ]
+    .concat()
 }
 
 /// What was said on the command line.
@@ -169,6 +179,8 @@ pub struct Config {
     pub agent_language: Sourced<Language>,
     /// The language model that writes summaries; only from the file, but for its key.
     pub llm: LlmSettings,
+    /// Memories and knowledge that other services keep.
+    pub remotes: Remotes,
     /// Quotas, tokens and the audit log of a server; only from the file.
     pub access: AccessSettings,
     /// How a conversation's window is kept small; only from the file.
@@ -240,6 +252,7 @@ impl Config {
             agents: Sourced::default(PathBuf::from(AGENT_FOLDER)),
             agent_language: Sourced::default(Language::default()),
             llm: LlmSettings::default(),
+            remotes: Remotes::default(),
             access: AccessSettings::default(),
             window: Settings::default(),
             memory: ProjectConfig::default(),
@@ -272,7 +285,8 @@ impl Config {
             rows: RefCell::default(),
         };
         let llm = LlmSettings::read(&layers, env)?;
-        notices.extend(env.notices(&llm.key_env.value));
+        let remotes = Remotes::read(&layers, env)?;
+        notices.extend(env.notices(&llm.key_env.value, &layers.key_envs()));
         let plain = Self::for_store(String::new());
         Ok(Self {
             store: layers.store()?,
@@ -313,7 +327,8 @@ impl Config {
             project_file: layers.project_file(),
             trust_list: TrustList::of(env),
             notices,
-            found: layers.rows(),
+            found: layers.rows().into_iter().chain(remotes.rows()).collect(),
+            remotes,
             files: layers.files.into_iter().map(|file| file.path).collect(),
         })
     }
@@ -415,7 +430,8 @@ impl Layers<'_> {
 
     /// All that was found, in the order of the documentation.
     fn rows(&self) -> Vec<Row> {
-        let order = [KEYS, llm::KEYS, access::KEYS, tuning::KEYS, notes::KEYS].concat();
+        let order = [KEYS, llm::KEYS, remote::KEYS, access::KEYS, tuning::KEYS, notes::KEYS];
+        let order = order.concat();
         let mut rows = self.rows.take();
         rows.sort_by_key(|row| order.iter().position(|key| key.name == row.key));
         rows

@@ -1,9 +1,11 @@
 //! One search over everything that a caller may see, whichever stores it is kept on.
 
+use futures::future::join;
 use mnemon_core::{Ctx, Filter, Id, Record, Scope};
 
 use super::Memory;
 use crate::records::{Error, Records};
+use crate::search::external::merge;
 use crate::search::{Hit, Query};
 
 impl Memory {
@@ -16,9 +18,18 @@ impl Memory {
                 score: 1.0,
                 parts: None,
                 matched: Vec::new(),
+                external: None,
                 record,
             }]);
         }
+        let records = self.records_of(Scope::Semantic);
+        let external = self.external_knowledge();
+        let external = external.search(records, ctx, query);
+        let (own, external) = join(self.search_stores(ctx, query), external).await;
+        Ok(merge(own?, external, query.limit))
+    }
+
+    async fn search_stores(&self, ctx: &Ctx, query: &Query) -> Result<Vec<Hit>, Error> {
         let stores = self.stores_of(&query.filter.scopes);
         if let [(records, _)] = stores.as_slice() {
             return records.search(ctx, query).await;

@@ -152,6 +152,7 @@ impl Notes {
                 score: PART_OF_WORD,
                 parts: None,
                 matched: vec![part.clone()],
+                external: None,
                 record,
             }));
             read < limits.note_reads && hits.len() < asked.limit

@@ -67,6 +67,9 @@ pub struct Hit {
     /// (`pup (for dog)`), if the query asked to explain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matched: Vec<String>,
+    /// The external source that has it; such a text is not a record of this store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<String>,
     pub record: Record,
 }
 
@@ -340,6 +343,7 @@ impl Records {
                 score: f64::from(ranked.score),
                 parts: Some(ranked.parts),
                 matched: Vec::new(),
+                external: None,
                 record,
             });
         }
@@ -368,6 +372,7 @@ impl Records {
             score: 1.0,
             parts: None,
             matched: Vec::new(),
+            external: None,
             record,
         });
         Ok(hits.collect())
@@ -394,6 +399,7 @@ impl Records {
                 score: rank::formula(&record, &tokens, ctx.now),
                 parts: None,
                 matched: Vec::new(),
+                external: None,
                 record,
             }));
             read < most

@@ -327,11 +327,12 @@ impl Environment {
         }
     }
 
-    /// Variables that look like ours but are not; the one that holds a key may be called as its
+    /// Variables that look like ours but are not; those that hold keys may be called as their
     /// owner likes.
-    pub(super) fn notices(&self, key_env: &str) -> Vec<String> {
+    pub(super) fn notices(&self, key_env: &str, others: &[&str]) -> Vec<String> {
         let names = self.vars.keys().filter_map(|name| name.to_str());
-        env_vars::unknown(names.filter(|name| *name != key_env))
+        let names = names.filter(|name| *name != key_env && !others.contains(name));
+        env_vars::unknown(names)
             .into_iter()
             .map(|name| format!("the environment variable {name} is not known and was ignored"))
             .collect()

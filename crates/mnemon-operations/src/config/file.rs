@@ -17,8 +17,10 @@ const MOST_BYTES: u64 = 1024 * 1024;
 pub(super) const POLICY: &str = "policy";
 /// The table that holds the settings of single tenants.
 pub(super) const TENANTS: &str = "server.tenants";
+/// The table that holds the knowledge bases that searches ask besides the store.
+pub(super) const EXTERNAL: &str = "external";
 /// Tables in which users choose the names of the inner tables.
-const FREE: [&str; 2] = [POLICY, TENANTS];
+const FREE: [&str; 3] = [POLICY, TENANTS, EXTERNAL];
 
 /// What a configuration file says.
 pub(super) struct File {
@@ -40,6 +42,15 @@ pub(super) struct Free {
 }
 
 impl Free {
+    /// Policies switch scopes on and say what is learnt without a person's approval; settings of a
+    /// tenant lift its quotas; an external source is sent every query.
+    fn rule(&self) -> ProjectRule {
+        match self.table {
+            EXTERNAL => super::risk::SENDS,
+            _ => super::risk::WEAKENS,
+        }
+    }
+
     fn key(&self) -> String {
         format!("{}.{}", self.table, self.names.join("."))
     }
@@ -95,7 +106,7 @@ impl File {
             risk.is_none()
         });
         self.free.retain(|free| {
-            let risk = FREE_RULE.forbids(is_trusted);
+            let risk = free.rule().forbids(is_trusted);
             dropped.extend(risk.map(|risk| (free.key(), free.line, risk)));
             risk.is_none()
         });
@@ -109,7 +120,7 @@ impl File {
         let values =
             values.map(|(key, value, line)| (key.clone(), value, *line, rule_of(key, known)));
         let free = self.free.iter();
-        let free = free.map(|free| (free.key(), &free.value, free.line, FREE_RULE));
+        let free = free.map(|free| (free.key(), &free.value, free.line, free.rule()));
         let all = values.chain(free);
         let risky = all.filter_map(|(key, value, line, rule)| {
             let why = rule.forbids(false)?;
@@ -252,10 +263,6 @@ impl Walk<'_> {
         }
     }
 }
-
-/// Policies switch scopes on and say what is learnt without a person's approval; settings of a
-/// tenant lift its quotas.
-const FREE_RULE: ProjectRule = super::risk::WEAKENS;
 
 /// A key that nobody knows is refused before; should one come here, it is not believed.
 fn rule_of(key: &str, known: &[&Key]) -> ProjectRule {

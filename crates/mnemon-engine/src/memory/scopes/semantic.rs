@@ -1,5 +1,6 @@
 //! What is known.
 
+use futures::future::join;
 use mnemon_core::{
     Ctx, Filter, Id, IdempotencyKey, Invalid, Kind, Origin, Owner, Receipt, Scope, Time,
 };
@@ -8,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::documents::{Document, DocumentReceipt};
 use crate::records::{Draft, Error, Records};
+use crate::search::external::{External, merge};
 use crate::search::{Hit, Query};
 
 /// How many documents are found when nobody says.
@@ -17,6 +19,7 @@ pub const TOP_DOCS: usize = 5;
 #[derive(Clone, Copy)]
 pub struct Semantic<'a> {
     pub(crate) records: &'a Records,
+    pub(crate) external: External<'a>,
 }
 
 /// Something to be known, as the caller says it.
@@ -61,6 +64,9 @@ pub struct FoundDocument {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     pub created: Time,
+    /// The external source that has it; such a text is not a record of this store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<String>,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
 }
@@ -86,6 +92,7 @@ impl From<Hit> for FoundDocument {
             origin: record.origin,
             tags: record.tags,
             created: record.created,
+            external: hit.external,
             metadata: record.metadata,
         }
     }
@@ -108,7 +115,9 @@ impl Semantic<'_> {
             limit: top_k,
             ..Query::new(query, filter)
         };
-        let hits = self.records.search(ctx, &query).await?;
+        let external = self.external.search(self.records, ctx, &query);
+        let (own, external) = join(self.records.search(ctx, &query), external).await;
+        let hits = merge(own?, external, top_k);
         Ok(hits.into_iter().map(FoundDocument::from).collect())
     }
 
