@@ -5,6 +5,7 @@ mod endpoint;
 mod files;
 mod hash_embedder;
 mod kept_talk;
+mod mem0_double;
 mod scripted;
 
 pub use bad_embedder::{BadEmbedder, Mischief};
@@ -12,6 +13,7 @@ pub use endpoint::{Arrived, Endpoint, Move};
 pub use files::FilesInRam;
 pub use hash_embedder::HashEmbedder;
 pub use kept_talk::KeptTalk;
+pub use mem0_double::{MEM0_KEY, Mem0Double, Mem0Mischief};
 pub use scripted::Scripted;
 
 /// FNV-1a: the same everywhere and for ever, and good enough to tell texts apart.

@@ -74,6 +74,8 @@ pub struct SourceConfig {
     pub url: String,
     pub key: Option<Secret>,
     pub timeout: Duration,
+    /// The most hits that it is asked for.
+    pub limit: usize,
     pub fields: FieldMapping,
     /// The tenants that may ask it; `None` stands for all.
     pub tenants: Option<Vec<Tenant>>,
@@ -82,6 +84,7 @@ pub struct SourceConfig {
 /// A knowledge base that is only read.
 pub struct Source {
     name: String,
+    limit: usize,
     tenants: Option<Vec<Tenant>>,
     backend: Backend,
 }
@@ -107,6 +110,7 @@ impl Source {
         };
         Ok(Self {
             name: config.name,
+            limit: config.limit,
             tenants: config.tenants,
             backend,
         })
@@ -150,6 +154,7 @@ impl ExternalSource for Source {
         query: &str,
         limit: usize,
     ) -> Result<Vec<ExternalHit>, LongTermError> {
+        let limit = limit.min(self.limit);
         let mut found = match &self.backend {
             Backend::OpenSearch(source) => source.find(ctx, query, limit).await?,
             Backend::Http(source) => source.find(ctx, query, limit).await?,

@@ -27,6 +27,7 @@ mod postgres;
 mod processes;
 mod purge;
 mod redirects;
+mod remote;
 mod search;
 mod shortcuts;
 mod sqlite_damage;
