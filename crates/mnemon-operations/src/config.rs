@@ -430,7 +430,14 @@ impl Layers<'_> {
 
     /// All that was found, in the order of the documentation.
     fn rows(&self) -> Vec<Row> {
-        let order = [KEYS, llm::KEYS, remote::KEYS, access::KEYS, tuning::KEYS, notes::KEYS];
+        let order = [
+            KEYS,
+            llm::KEYS,
+            remote::KEYS,
+            access::KEYS,
+            tuning::KEYS,
+            notes::KEYS,
+        ];
         let order = order.concat();
         let mut rows = self.rows.take();
         rows.sort_by_key(|row| order.iter().position(|key| key.name == row.key));

@@ -151,7 +151,10 @@ const SKILLS: usize = 5;
 fn remote_config(settings: &RemoteSettings) -> Option<RemoteConfig> {
     Some(RemoteConfig {
         url: settings.url.value.clone()?,
-        key: settings.key.as_ref().map(|key| embed::Secret::new(key.reveal())),
+        key: settings
+            .key
+            .as_ref()
+            .map(|key| embed::Secret::new(key.reveal())),
         timeout: Duration::from_secs(settings.timeout_s.value),
     })
 }
@@ -160,7 +163,10 @@ fn source_config(settings: &ExternalSettings) -> SourceConfig {
     SourceConfig {
         name: settings.name.clone(),
         url: settings.url.clone(),
-        key: settings.key.as_ref().map(|key| embed::Secret::new(key.reveal())),
+        key: settings
+            .key
+            .as_ref()
+            .map(|key| embed::Secret::new(key.reveal())),
         timeout: Duration::from_millis(settings.timeout_ms),
         limit: settings.limit,
         fields: FieldMapping {

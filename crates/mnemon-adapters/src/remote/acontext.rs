@@ -126,7 +126,10 @@ impl Protocol for Acontext {
         let create = Request {
             // The session exists already.
             expected: &[409],
-            ..Request::post("/session", json!({"user": subject.user, "use_uuid": session}))
+            ..Request::post(
+                "/session",
+                json!({"user": subject.user, "use_uuid": session}),
+            )
         };
         self.call(create).await?;
         for one in said {

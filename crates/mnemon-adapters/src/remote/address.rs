@@ -12,8 +12,14 @@ pub const SCHEMES: &[(&str, &str)] = &[
     ("mem0-oss+http://HOST", "Mem0, self-hosted"),
     ("zep+https://HOST", "Zep, API v2 (clients of version 3)"),
     ("reme+http://HOST", "ReMe up to 0.3"),
-    ("reme-jobs+http://HOST?user=NAME", "ReMe from 0.4, which keeps one user"),
-    ("acontext+https://HOST?space=UUID", "Acontext with a learning space"),
+    (
+        "reme-jobs+http://HOST?user=NAME",
+        "ReMe from 0.4, which keeps one user",
+    ),
+    (
+        "acontext+https://HOST?space=UUID",
+        "Acontext with a learning space",
+    ),
 ];
 
 /// Generations of Mem0.
@@ -68,7 +74,9 @@ impl Service {
     fn needs_key(self) -> bool {
         matches!(
             self,
-            Self::Mem0(Mem0Version::Platform3 | Mem0Version::Platform1) | Self::Zep | Self::Acontext
+            Self::Mem0(Mem0Version::Platform3 | Mem0Version::Platform1)
+                | Self::Zep
+                | Self::Acontext
         )
     }
 }
@@ -194,17 +202,41 @@ mod tests {
     #[test]
     fn urls_name_a_service_and_its_api() {
         for (url, service, base) in [
-            ("mem0+https://api.mem0.ai", Service::Mem0(Mem0Version::Platform3), "https://api.mem0.ai"),
-            ("mem0-v1+https://h/x/", Service::Mem0(Mem0Version::Platform1), "https://h/x"),
-            ("mem0-oss+http://h:8888", Service::Mem0(Mem0Version::SelfHosted), "http://h:8888"),
-            ("zep+https://api.getzep.com", Service::Zep, "https://api.getzep.com/api/v2"),
+            (
+                "mem0+https://api.mem0.ai",
+                Service::Mem0(Mem0Version::Platform3),
+                "https://api.mem0.ai",
+            ),
+            (
+                "mem0-v1+https://h/x/",
+                Service::Mem0(Mem0Version::Platform1),
+                "https://h/x",
+            ),
+            (
+                "mem0-oss+http://h:8888",
+                Service::Mem0(Mem0Version::SelfHosted),
+                "http://h:8888",
+            ),
+            (
+                "zep+https://api.getzep.com",
+                Service::Zep,
+                "https://api.getzep.com/api/v2",
+            ),
             ("zep+https://h/api/v3", Service::Zep, "https://h/api/v3"),
             ("reme+http://h:8002", Service::Reme, "http://h:8002"),
             ("reme-jobs+http://h?user=ann", Service::RemeJobs, "http://h"),
-            ("acontext+http://h:8029", Service::Acontext, "http://h:8029/api/v1"),
+            (
+                "acontext+http://h:8029",
+                Service::Acontext,
+                "http://h:8029/api/v1",
+            ),
         ] {
             let address = Address::parse(url).unwrap();
-            assert_eq!((address.service, address.base.as_str()), (service, base), "{url}");
+            assert_eq!(
+                (address.service, address.base.as_str()),
+                (service, base),
+                "{url}"
+            );
         }
         let space = "6f9619ff-8b86-d011-b42d-00cf4fc964ff";
         let address = Address::parse(&format!("acontext+http://h?space={space}")).unwrap();
@@ -218,7 +250,10 @@ mod tests {
             ("mem1+https://api.mem0.ai", "does not name a memory service"),
             ("mem0+ftp://host", "http or https"),
             ("mem0+https://", "http or https"),
-            ("mem0+https://u\u{3a}PW@host", "must not contain a user name or password"),
+            (
+                "mem0+https://u\u{3a}PW@host",
+                "must not contain a user name or password",
+            ),
             ("mem0+https://host#x", "must not contain a `#`"),
             ("mem0+https://host?space=1", "Mem0 has no setting `space`"),
             ("acontext+https://host?space=../x", "`space` must be a UUID"),

@@ -237,7 +237,11 @@ impl RemoteClient {
     ) -> Result<&'v [Value], LongTermError> {
         let list = body.pointer(place).and_then(Value::as_array);
         list.map(Vec::as_slice).ok_or_else(|| {
-            let place = if place.is_empty() { "the answer" } else { place };
+            let place = if place.is_empty() {
+                "the answer"
+            } else {
+                place
+            };
             self.unreadable(format!("{place} is not a list"))
         })
     }

@@ -21,7 +21,11 @@ impl HttpSource {
         let (client, path) = client_of(config, "the knowledge base", place)?;
         Ok(Self {
             client,
-            path: if path.is_empty() { "/".to_owned() } else { path },
+            path: if path.is_empty() {
+                "/".to_owned()
+            } else {
+                path
+            },
             fields: config.fields.clone(),
         })
     }
@@ -33,7 +37,10 @@ impl HttpSource {
         limit: usize,
     ) -> Result<Vec<ExternalHit>, LongTermError> {
         let body = json!({"query": query, "limit": limit, "tenant": ctx.tenant});
-        let reply = self.client.send(Request::post(self.path.clone(), body)).await?;
+        let reply = self
+            .client
+            .send(Request::post(self.path.clone(), body))
+            .await?;
         let entries = self.client.list(&reply.body, "/results")?.iter();
         let mut found = Vec::new();
         for (place, entry) in entries.enumerate() {

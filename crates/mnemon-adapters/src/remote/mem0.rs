@@ -37,7 +37,10 @@ impl Mem0 {
 
     /// The names of the owner, one object each.
     fn names(&self, subject: &Subject) -> Vec<(&'static str, String)> {
-        let agent = subject.agent.clone().map(|agent| (self.agent_field(), agent));
+        let agent = subject
+            .agent
+            .clone()
+            .map(|agent| (self.agent_field(), agent));
         let user = ("user_id", subject.user.clone());
         [user].into_iter().chain(agent).collect()
     }

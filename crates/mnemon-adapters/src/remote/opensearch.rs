@@ -85,7 +85,10 @@ impl OpenSearch {
         let place = self.fields.text.replace('.', "/properties/");
         let place = format!("/mappings/properties/{place}");
         let mut remarks = Vec::new();
-        if !indexes.values().all(|index| index.pointer(&place).is_some()) {
+        if !indexes
+            .values()
+            .all(|index| index.pointer(&place).is_some())
+        {
             remarks.push(format!(
                 "The index has no field `{}`; correct `text` of the field mapping.",
                 self.fields.text

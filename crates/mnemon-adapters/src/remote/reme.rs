@@ -44,7 +44,11 @@ fn messages(said: &[Said]) -> Vec<Value> {
 /// A text that stands for the whole answer.
 fn whole(answer: String) -> Vec<ExternalHit> {
     let hit = ExternalHit {
-        id: blake3::hash(answer.as_bytes()).to_hex().chars().take(16).collect(),
+        id: blake3::hash(answer.as_bytes())
+            .to_hex()
+            .chars()
+            .take(16)
+            .collect(),
         text: answer,
         ..ExternalHit::default()
     };
@@ -117,8 +121,12 @@ impl Protocol for Reme {
     }
 
     async fn check(&self) -> Result<RemoteReport, LongTermError> {
-        report(&self.client, "ReMe 0.3", &["/summary_personal_memory", "/retrieve_personal_memory"])
-            .await
+        report(
+            &self.client,
+            "ReMe 0.3",
+            &["/summary_personal_memory", "/retrieve_personal_memory"],
+        )
+        .await
     }
 }
 
@@ -142,7 +150,9 @@ impl RemeJobs {
         };
         let what = "it keeps the memory of one user, which the URL names as `?user=NAME`; \
                     this is another user";
-        is_own.then_some(()).ok_or_else(|| self.client.rejected(what))
+        is_own
+            .then_some(())
+            .ok_or_else(|| self.client.rejected(what))
     }
 }
 

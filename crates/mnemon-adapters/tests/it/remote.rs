@@ -34,12 +34,21 @@ async fn mem0_takes_messages_and_gives_them_to_their_user_only() {
     let double = Mem0Double::start();
     let remote = remote(&double.host(), MEM0_KEY, PATIENT);
     let (ann, bob) = (Owner::of(Some("ann"), None), Owner::of(Some("bob"), None));
-    let messages = [said("I like tea"), Message::text("s", Role::System, "be brief")];
-    remote.record(&ctx("default"), &ann, &messages).await.unwrap();
+    let messages = [
+        said("I like tea"),
+        Message::text("s", Role::System, "be brief"),
+    ];
+    remote
+        .record(&ctx("default"), &ann, &messages)
+        .await
+        .unwrap();
     let known = vec![("ann".to_owned(), "I like tea".to_owned())];
     assert_eq!(double.memories(), known, "system messages stay here");
     let ask = async |tenant: &str, owner: &Owner| {
-        remote.retrieve(&ctx(tenant), owner, &said("tea?")).await.unwrap()
+        remote
+            .retrieve(&ctx(tenant), owner, &said("tea?"))
+            .await
+            .unwrap()
     };
     assert_eq!(ask("default", &ann).await, "I like tea");
     assert_eq!(ask("default", &bob).await, "");
@@ -65,7 +74,9 @@ async fn each_failure_of_mem0_has_its_kind_and_shows_no_key() {
         double.misbehave(std::slice::from_ref(&mischief));
         let remote = remote(&double.host(), MEM0_KEY, timeout);
         let owner = Owner::of(Some("ann"), None);
-        let found = remote.retrieve(&ctx("default"), &owner, &said("tea?")).await;
+        let found = remote
+            .retrieve(&ctx("default"), &owner, &said("tea?"))
+            .await;
         let error: LongTermError = found.unwrap_err();
         assert_eq!(error.kind(), kind, "{mischief:?}: {error}");
         assert!(!format!("{error} {error:?}").contains(MEM0_KEY), "{error}");

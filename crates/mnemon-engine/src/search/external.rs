@@ -10,7 +10,8 @@ use futures::future::join_all;
 use mnemon_core::external::{ExternalHit, ExternalSource};
 use mnemon_core::ram::Ram;
 use mnemon_core::{
-    Backend, Ctx, Expect, Filter, Kind, Namespace, Origin, Owner, Policy, Scope, Time, Viewer, limits,
+    Backend, Ctx, Expect, Filter, Kind, Namespace, Origin, Owner, Policy, Scope, Time, Viewer,
+    limits,
 };
 use serde_json::{Map, Value};
 
@@ -44,8 +45,16 @@ impl External<'_> {
         let spaces = &filter.namespaces;
         let spaces = spaces.is_empty() || spaces.contains(&Namespace::LongTerm);
         // A text of others has no tags, and belongs to no session, agent or flow.
-        let Owner { user: _, agent, session, flow, node } = &filter.owner;
-        let is_free = [agent, session, flow, node].iter().all(|name| name.is_none());
+        let Owner {
+            user: _,
+            agent,
+            session,
+            flow,
+            node,
+        } = &filter.owner;
+        let is_free = [agent, session, flow, node]
+            .iter()
+            .all(|name| name.is_none());
         let is_plain = filter.tags.is_empty()
             && filter.source.is_none()
             && filter.metadata.is_none()
@@ -69,12 +78,7 @@ impl External<'_> {
         }
     }
 
-    async fn ranked(
-        &self,
-        records: &Records,
-        ctx: &Ctx,
-        query: &Query,
-    ) -> Result<Vec<Hit>, Error> {
+    async fn ranked(&self, records: &Records, ctx: &Ctx, query: &Query) -> Result<Vec<Hit>, Error> {
         let asked = self.sources.iter().filter(|source| source.serves(ctx));
         let user = asker(&query.filter);
         let asked = asked.map(|source| async {
@@ -109,7 +113,10 @@ impl External<'_> {
     fn draft(&self, name: &str, hit: ExternalHit) -> (Draft, Expect) {
         let id = fixed_id("external", &[Some(name), Some(&hit.id)]);
         let mut metadata = Map::new();
-        metadata.insert(EXTERNAL_ID.to_owned(), cut(&hit.id, limits::ID_CHARS).into());
+        metadata.insert(
+            EXTERNAL_ID.to_owned(),
+            cut(&hit.id, limits::ID_CHARS).into(),
+        );
         if let Some(title) = &hit.title {
             let title = cut(title, limits::SOURCE_CHARS);
             metadata.insert(TITLE.to_owned(), title.into());

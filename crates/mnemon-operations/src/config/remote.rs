@@ -96,7 +96,9 @@ pub struct Remotes {
 impl Remotes {
     pub(super) fn read(layers: &Layers<'_>, env: &Environment) -> Result<Self, ConfigError> {
         let timeout = |key: &Key| {
-            layers.read(key, TIMEOUT_S, |text| between(text, MOST_TIMEOUT_S, "seconds"))
+            layers.read(key, TIMEOUT_S, |text| {
+                between(text, MOST_TIMEOUT_S, "seconds")
+            })
         };
         let long_term_key = env.get(env_vars::MNEMON_LONG_TERM_KEY)?;
         let skills_key = env.get(env_vars::MNEMON_SKILLS_KEY)?;
@@ -131,7 +133,10 @@ impl Layers<'_> {
     pub(super) fn key_envs(&self) -> Vec<&str> {
         let values = self.files.iter().flat_map(|file| file.under(EXTERNAL));
         let is_key = |free: &&Free| free.names.last().is_some_and(|name| name == "key_env");
-        values.filter(is_key).map(|free| free.value.as_str()).collect()
+        values
+            .filter(is_key)
+            .map(|free| free.value.as_str())
+            .collect()
     }
 }
 
@@ -175,7 +180,9 @@ fn wrong(file: &File, free: &Free, what: String) -> ConfigError {
 }
 
 fn external(file: &File, name: &str, env: &Environment) -> Result<ExternalSettings, ConfigError> {
-    let values = file.under(EXTERNAL).filter(|free| free.names.first().is_some_and(|n| n == name));
+    let values = file
+        .under(EXTERNAL)
+        .filter(|free| free.names.first().is_some_and(|n| n == name));
     let values: Vec<&Free> = values.collect();
     let origin = Origin::File {
         path: file.path.clone(),
@@ -206,7 +213,8 @@ fn external(file: &File, name: &str, env: &Environment) -> Result<ExternalSettin
                 known: EXTERNAL_KEYS.join(", "),
             });
         }
-        read.set(key, &free.value, env).map_err(|what| wrong(file, free, what))?;
+        read.set(key, &free.value, env)
+            .map_err(|what| wrong(file, free, what))?;
     }
     match read.url.is_empty() {
         true => Err(ConfigError::Value {
@@ -227,7 +235,8 @@ impl ExternalSettings {
                 // A key of another service must not be sent by mistake, or for a project.
                 let is_other = env_vars::ALL.iter().any(|known| known.name == value);
                 if !value.starts_with("MNEMON_") || is_other {
-                    let what = "the variable must be one for this source alone, such as MNEMON_KB_KEY";
+                    let what =
+                        "the variable must be one for this source alone, such as MNEMON_KB_KEY";
                     return Err(what.to_owned());
                 }
                 self.key = env.get_named(value).map(Secret::new);
@@ -263,7 +272,10 @@ fn parse_tenants(text: &str) -> Result<Option<Vec<Tenant>>, String> {
     if text.trim() == ALL {
         return Ok(None);
     }
-    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let names = text
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
     let tenants = names.map(|name| name.parse().map_err(|invalid: Invalid| invalid.what));
     tenants.collect::<Result<Vec<Tenant>, String>>().map(Some)
 }

@@ -107,7 +107,9 @@ fn read(stream: &mut TcpStream) -> std::io::Result<Call> {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
             let lower = head.to_lowercase();
-            let length = lower.lines().find_map(|line| line.strip_prefix("content-length:"));
+            let length = lower
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length:"));
             let length = length.map_or(0, |length| length.trim().parse().unwrap());
             if body.len() >= length {
                 let mut first = head.lines().next().unwrap_or_default().split(' ');
@@ -190,9 +192,23 @@ fn text<'v>(object: &'v Map<String, Value>, field: &str) -> Result<&'v str, Stri
 
 fn add(body: &Value, state: &mut State) -> Result<Value, String> {
     let known = [
-        "messages", "user_id", "agent_id", "app_id", "run_id", "filters", "metadata", "infer",
-        "expiration_date", "timestamp", "custom_instructions", "agent_custom_instructions",
-        "custom_categories", "structured_data_schema", "immutable", "includes", "excludes",
+        "messages",
+        "user_id",
+        "agent_id",
+        "app_id",
+        "run_id",
+        "filters",
+        "metadata",
+        "infer",
+        "expiration_date",
+        "timestamp",
+        "custom_instructions",
+        "agent_custom_instructions",
+        "custom_categories",
+        "structured_data_schema",
+        "immutable",
+        "includes",
+        "excludes",
     ];
     let body = only(body, &known)?;
     let user = text(body, "user_id")?.to_owned();
@@ -205,19 +221,37 @@ fn add(body: &Value, state: &mut State) -> Result<Value, String> {
         let content = text(message, "content")?.to_owned();
         state.memories.push((user.clone(), content));
     }
-    Ok(json!({"message": "Memory processing has been queued", "status": "PENDING",
-        "event_id": "e-1"}))
+    Ok(
+        json!({"message": "Memory processing has been queued", "status": "PENDING",
+        "event_id": "e-1"}),
+    )
 }
 
 fn search(body: &Value, state: &State) -> Result<Value, String> {
     let known = [
-        "query", "filters", "top_k", "threshold", "rerank", "show_expired", "reference_date",
-        "latest_only", "keyword_search", "fields", "categories", "metadata",
+        "query",
+        "filters",
+        "top_k",
+        "threshold",
+        "rerank",
+        "show_expired",
+        "reference_date",
+        "latest_only",
+        "keyword_search",
+        "fields",
+        "categories",
+        "metadata",
     ];
     let body = only(body, &known)?;
     text(body, "query")?;
-    let top = body.get("top_k").and_then(Value::as_u64).ok_or("top_k is not a number")?;
-    let filters = only(body.get("filters").unwrap_or(&Value::Null), &["AND", "OR", "user_id"])?;
+    let top = body
+        .get("top_k")
+        .and_then(Value::as_u64)
+        .ok_or("top_k is not a number")?;
+    let filters = only(
+        body.get("filters").unwrap_or(&Value::Null),
+        &["AND", "OR", "user_id"],
+    )?;
     let names = filters.get("AND").and_then(Value::as_array);
     let user = names.and_then(|names| names.iter().find_map(|one| one.get("user_id")?.as_str()));
     let user = user.or_else(|| filters.get("user_id")?.as_str());

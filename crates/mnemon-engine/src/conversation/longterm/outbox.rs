@@ -25,7 +25,7 @@ use crate::records::{Error, Records};
 /// How the ids of entries begin; the rest is in the order of time.
 const ENTRY: &str = "remote-outbox-";
 /// Entries of a tenant. When there are more, the call fails and says why.
-pub const MOST_WAITING: usize = 10_000;
+const MOST_WAITING: usize = 10_000;
 /// Attempts of an entry that the service rejects, the first included.
 pub const ATTEMPTS: u32 = 8;
 /// The wait after the first failure; it doubles up to [`MOST_WAIT_MS`].
@@ -151,7 +151,12 @@ impl<'a> Outbox<'a> {
         if !self.save(ctx, &queue, version).await? {
             return Ok(OutboxDelivery::default());
         }
-        let due = |id: &&Id| queue.rejected.get(*id).is_none_or(|one| one.is_due(ctx.now));
+        let due = |id: &&Id| {
+            queue
+                .rejected
+                .get(*id)
+                .is_none_or(|one| one.is_due(ctx.now))
+        };
         let due: Vec<Id> = ids.iter().filter(due).cloned().collect();
         let slice = due.get(..due.len().min(limit).min(SLICE)).unwrap_or(&due);
         let mut delivery = OutboxDelivery {
@@ -177,7 +182,10 @@ impl<'a> Outbox<'a> {
             let Some(entry) = entry_of(&record).filter(|one| self.is_meant(one)) else {
                 continue;
             };
-            let sent = self.remote.record(ctx, &record.owner, &entry.messages).await;
+            let sent = self
+                .remote
+                .record(ctx, &record.owner, &entry.messages)
+                .await;
             match sent {
                 Ok(()) => {
                     self.remove(ctx, &record.id).await?;

@@ -9,8 +9,8 @@ use mnemon_core::longterm::{LongTerm, LongTermError};
 use mnemon_core::{Ctx, Expect, Id, Kind, Message, Origin, Owner, Record, Scope, StoreError};
 use serde_json::Value;
 
-use super::own::{failed, is_worth_it};
 use super::outbox::Outbox;
+use super::own::{failed, is_worth_it};
 use crate::memory::Memory;
 use crate::records::naming::fixed_id;
 use crate::records::safety::TakenOut;
@@ -163,7 +163,10 @@ impl Sent {
 fn digests_of(record: &Record) -> Vec<String> {
     let text = record.body.as_ref().and_then(Value::as_str);
     let digits: Vec<char> = text.unwrap_or_default().chars().collect();
-    digits.chunks(DIGITS).map(|one| one.iter().collect()).collect()
+    digits
+        .chunks(DIGITS)
+        .map(|one| one.iter().collect())
+        .collect()
 }
 
 /// A record of our own: it has no words, so no search and no list shows it. It belongs to the owner,

@@ -14,8 +14,8 @@ use crate::records::draft::to_json;
 use crate::records::naming::{check_name, check_task_type, tag};
 use crate::records::{Draft, Error, Records};
 use crate::search::external::External;
-use crate::search::{Hit, Query};
 use crate::search::retrieve::Enough;
+use crate::search::{Hit, Query};
 
 /// How many skills are found when nobody says.
 pub const TOP_SKILLS: usize = 3;
