@@ -100,7 +100,8 @@ impl Drop for Role<'_> {
     }
 }
 
-/// Runs statements on a connection and a thread of their own, as tests may be inside a runtime.
+/// Runs statements on a separate connection and thread, as tests may be inside a runtime. A lock that
+/// is never released fails the test instead of stopping all of them.
 fn run_sql(url: &str, sql: &str) {
     let (url, sql) = (url.to_owned(), sql.to_owned());
     let work = async move {
@@ -108,6 +109,10 @@ fn run_sql(url: &str, sql: &str) {
             .await
             .unwrap();
         tokio::spawn(connection);
+        client
+            .batch_execute("SET lock_timeout = '60s'")
+            .await
+            .unwrap();
         client.batch_execute(&sql).await.unwrap();
     };
     let thread = std::thread::spawn(move || mnemon_testkit::block_on(work));
