@@ -12,6 +12,7 @@ mod following;
 mod format;
 mod many;
 mod row_security;
+mod standby;
 mod tenants;
 mod tls;
 
@@ -117,6 +118,25 @@ fn run_sql(url: &str, sql: &str) {
     };
     let thread = std::thread::spawn(move || mnemon_testkit::block_on(work));
     thread.join().unwrap();
+}
+
+/// The first column of every row as text.
+fn rows(url: &str, sql: &str) -> Vec<String> {
+    let (url, sql) = (url.to_owned(), sql.to_owned());
+    let work = async move {
+        let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls)
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        let answer = client.simple_query(&sql).await.unwrap();
+        let rows = answer.into_iter().filter_map(|message| match message {
+            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        });
+        rows.collect()
+    };
+    let thread = std::thread::spawn(move || mnemon_testkit::block_on(work));
+    thread.join().unwrap()
 }
 
 /// A note with an id of its own.
