@@ -11,6 +11,7 @@ mod errors;
 mod following;
 mod format;
 mod many;
+mod partitions;
 mod row_security;
 mod standby;
 mod tenants;
