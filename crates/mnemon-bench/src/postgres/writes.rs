@@ -27,7 +27,11 @@ pub(super) async fn singles(url: &str) -> Outcome<()> {
     let texts_of_all: Vec<&str> = texts.iter().map(String::as_str).collect();
     let vectors = embedder.embed(&texts_of_all).await?;
     let material = Arc::new(Material {
-        ctx: Ctx::new("writes".parse()?, "bench", Time::from_millis(1_700_000_000_000)?),
+        ctx: Ctx::new(
+            "writes".parse()?,
+            "bench",
+            Time::from_millis(1_700_000_000_000)?,
+        ),
         ids: Ids::new(std::process::id().into()),
         model: embedder.model().clone(),
         texts: texts.into_iter().zip(vectors).collect(),

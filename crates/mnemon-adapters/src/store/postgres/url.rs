@@ -151,7 +151,9 @@ fn at(server: &str, rest: &str, query: &str) -> Result<String, StoreError> {
         .filter(|parameter| !parameter.starts_with("standby="))
         .collect();
     let parameters = parameters.join("&");
-    Ok(format!("{scheme}://{user}@{server}/{database}?{parameters}"))
+    Ok(format!(
+        "{scheme}://{user}@{server}/{database}?{parameters}"
+    ))
 }
 
 fn pool_size(value: &str) -> Result<usize, StoreError> {

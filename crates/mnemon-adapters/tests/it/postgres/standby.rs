@@ -87,7 +87,10 @@ fn a_search_reads_there(index: &str) {
     let Some(standby) = Standby::of(database!()) else {
         return;
     };
-    put(open_backend(&standby.database.url()).store.as_ref(), "green tea");
+    put(
+        open_backend(&standby.database.url()).store.as_ref(),
+        "green tea",
+    );
     standby.catch_up();
     let backend = open_backend(&standby.url(index));
     assert_eq!(standby.searches(), "0");
@@ -136,7 +139,10 @@ fn a_standby_that_is_gone_or_is_none_is_reported_and_searches_work() {
         let examination = mnemon_adapters::examine(&url).unwrap();
         let finding = examination.findings.iter().find(|it| it.check == "standby");
         let finding = finding.unwrap();
-        assert!(finding.warning && finding.detail.contains(report), "{finding:?}");
+        assert!(
+            finding.warning && finding.detail.contains(report),
+            "{finding:?}"
+        );
     }
 }
 

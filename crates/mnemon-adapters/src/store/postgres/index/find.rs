@@ -75,10 +75,7 @@ struct Loaded {
 }
 
 impl DatabaseIndex {
-    pub(in crate::store::postgres) fn new(
-        pool: Arc<Pool>,
-        standby: Option<Arc<Standby>>,
-    ) -> Self {
+    pub(in crate::store::postgres) fn new(pool: Arc<Pool>, standby: Option<Arc<Standby>>) -> Self {
         Self {
             pool,
             standby,

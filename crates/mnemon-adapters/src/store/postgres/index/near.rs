@@ -139,7 +139,8 @@ pub(super) async fn build(pool: Arc<Pool>, model: i64, dimension: usize) -> Resu
     let columns = format!(
         "USING hnsw ((near::halfvec({dimension})) halfvec_cosine_ops) WHERE model = {model}"
     );
-    let partitions = "SELECT relid::regclass::text, c.relname::text FROM pg_partition_tree('mnemon.search') t
+    let partitions =
+        "SELECT relid::regclass::text, c.relname::text FROM pg_partition_tree('mnemon.search') t
          JOIN pg_class c ON c.oid = t.relid WHERE isleaf";
     let partitions = lease.all(Call::new(partitions)).await?;
     if partitions.is_empty() {

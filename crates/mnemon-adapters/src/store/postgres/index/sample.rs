@@ -53,7 +53,6 @@ impl Moment {
         ours.has_seen(cursor)
     }
 
-
     /// Whether statistics of that moment still serve at this one.
     fn is_near(&self, earlier: &Self) -> bool {
         let few = |one: u64, other: u64| one.abs_diff(other) * CHANGED <= earlier.records as u64;
