@@ -4,7 +4,7 @@ use futures::join;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use crate::shell::{escaped, field, label, link, token};
+use crate::shell::{path_part, field, label, link, token};
 use crate::text::{self, Fields};
 use crate::{Answer, Failure, Visit, chart, shell};
 
@@ -56,7 +56,7 @@ pub(crate) async fn list(visit: &Visit<'_>) -> Result<Answer, Failure> {
 
 fn path(session: &str, user: &str) -> String {
     link(
-        &format!("/conversations/{}", escaped(session)),
+        &format!("/conversations/{}", path_part(session)),
         &[("user", user)],
     )
 }
@@ -74,7 +74,7 @@ pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
     let said = said?;
     let user = user.unwrap_or_default();
     let earlier = shell::next(&said).map(|before| {
-        let path = format!("/conversations/{}", escaped(session));
+        let path = format!("/conversations/{}", path_part(session));
         link(&path, &[("user", user), ("before", &before)])
     });
     let seen = window.items("messages");
@@ -110,7 +110,7 @@ fn done_words(done: &str) -> &'static str {
 }
 
 fn actions(visit: &Visit<'_>, session: &str, user: &str) -> Markup {
-    let path = format!("/conversations/{}", escaped(session));
+    let path = format!("/conversations/{}", path_part(session));
     html! {
         div.actions {
             form.inline method="post" action={ (path) "/fork" } {
@@ -239,7 +239,7 @@ pub(crate) async fn fork(visit: &Visit<'_>) -> Result<Answer, Failure> {
     visit
         .call("POST /v1/conversations/{session}/fork", fields)
         .await?;
-    let path = format!("/conversations/{}", escaped(to.unwrap_or_default()));
+    let path = format!("/conversations/{}", path_part(to.unwrap_or_default()));
     Ok(Answer::See(link(
         &path,
         &[("user", user.unwrap_or_default()), ("done", "fork")],
@@ -252,7 +252,7 @@ pub(crate) async fn snapshot(visit: &Visit<'_>) -> Result<Answer, Failure> {
     visit
         .call("POST /v1/conversations/{session}/snapshots", fields)
         .await?;
-    let path = format!("/conversations/{}", escaped(session));
+    let path = format!("/conversations/{}", path_part(session));
     Ok(Answer::See(link(
         &path,
         &[("user", user.unwrap_or_default()), ("done", "snapshot")],

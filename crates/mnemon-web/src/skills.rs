@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use crate::shell::{choice, escaped, field, label, record_path, token};
+use crate::shell::{choice, path_part, field, label, record_path, token};
 use crate::text::{self, Fields};
 use crate::{Answer, Failure, Visit, chart, shell};
 
@@ -51,7 +51,7 @@ fn row(one: &Value) -> Markup {
     let with = rate(evidence.get("with"));
     html! {
         tr {
-            td.content { a data-row href=(format!("/skills/{}", escaped(one.text("id")))) { (text::line(title(one))) } }
+            td.content { a data-row href=(format!("/skills/{}", path_part(one.text("id")))) { (text::line(title(one))) } }
             td { (state(evidence)) }
             td.count { (evidence.whole("support")) }
             td { (chart::bar(with.unwrap_or(0.0))) }
@@ -104,7 +104,7 @@ pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
                 h2 { "Decide" }
                 p.quiet { "Agents see active skills only. An approved skill is active, a rejected or retired one is not. A pinned one is not retired by itself. Each decision can be undone in the history." }
                 div.actions { @for (decision, words) in DECISIONS {
-                    form method="post" action=(format!("/skills/{}/state", escaped(one.text("id")))) {
+                    form method="post" action=(format!("/skills/{}/state", path_part(one.text("id")))) {
                         (token(visit.visitor))
                         input type="hidden" name="decision" value=(decision);
                         button type="submit" { (words) }
@@ -178,5 +178,5 @@ pub(crate) async fn change(visit: &Visit<'_>) -> Result<Answer, Failure> {
             json!({ "id": id }),
         )
         .await?;
-    Ok(Answer::See(format!("/skills/{}?done=1", escaped(id))))
+    Ok(Answer::See(format!("/skills/{}?done=1", path_part(id))))
 }
