@@ -8,7 +8,7 @@ use mnemon_core::{
 use mnemon_engine::{Hit, Query};
 use serde::{Deserialize, Serialize};
 
-use super::notes::{READER, own, owner, see_shared, tags};
+use super::notes::{READER, own, owner, see_shared};
 use super::records::{id, ids};
 use super::{
     Access, Arguments, Field, Forget, ForgetOne, ForgetPreview, Interface, List, Operation,
@@ -270,7 +270,7 @@ impl Operation for ForgetPreview {
             let found = api::get::run(memory, ctx, &viewer, request.ids).await?;
             let ids: Vec<Id> = found.records.iter().map(|one| one.id.clone()).collect();
             return Ok(WouldForget {
-                cascaded: memory.records().would_cascade(ctx, &ids).await?,
+                cascaded: cascaded(access, &ids).await?,
                 dry_run: true,
                 records: found.records,
                 forgotten_earlier: 0,
@@ -300,6 +300,27 @@ impl Operation for ForgetPreview {
             cascaded: Vec::new(),
         })
     }
+}
+
+/// Derived records that go with these, as far as the caller may see them. A notice says that there
+/// are others.
+async fn cascaded(access: &Access<'_>, ids: &[Id]) -> Result<Vec<Id>, Error> {
+    let (memory, ctx) = (access.memory, access.ctx);
+    let all = memory.records().would_cascade(ctx, ids).await?;
+    if access.user.is_none() {
+        return Ok(all);
+    }
+    let viewer = access.viewer(&Owner::default());
+    let mut seen = Vec::new();
+    for some in all.chunks(limits::PAGE) {
+        let found = api::get::run(memory, ctx, &viewer, some.to_vec()).await?;
+        seen.extend(found.records.into_iter().map(|record| record.id));
+    }
+    if seen.len() < all.len() {
+        let what = "Records of others that were derived from these go with them.";
+        ctx.notices.add(what.to_owned());
+    }
+    Ok(seen)
 }
 
 impl Operation for Selection {
@@ -336,6 +357,7 @@ fn which(user: &'static str) -> Vec<Field> {
     let scopes = Scope::ALL.iter().map(|scope| scope.as_str());
     let namespaces = Namespace::ALL.iter().map(|namespace| namespace.as_str());
     let kinds = "Kind of the records: note, fact, decision, document, message, skill, …";
+    let tagged = "Records with at least one of these tags";
     let since = "Created at or after: 2026-01-31, 2026-01-31 12:00, RFC 3339, or 7d (ago)";
     let metadata =
         "Condition on the metadata: {\"lang\":\"vi\",\"n\":{\"$gte\":3}}, with AND, OR and NOT";
@@ -347,7 +369,11 @@ fn which(user: &'static str) -> Vec<Field> {
         Field::some_of("namespace", namespaces, "Namespace of the records")
             .or(&["type", "ns", "memory_type"])
             .rare(),
-        tags("Records with at least one of these tags").rare(),
+        Field::words("tags", limits::NOTE_TAGS, limits::TAG_CHARS, tagged)
+            .or(&["tag", "labels"])
+            .option("tag")
+            .value("TAG")
+            .rare(),
         terminal(Field::text(
             "source",
             limits::SOURCE_CHARS,
