@@ -183,7 +183,9 @@ pub async fn serve(
             api: api.clone(),
             lock: lock.clone(),
             metrics: metrics.clone(),
-            sessions: sessions.insert(Arc::new(Sessions::new(address.port()))).clone(),
+            sessions: sessions
+                .insert(Arc::new(Sessions::new(address.port())))
+                .clone(),
             is_tls: tls.is_some(),
         };
         let (commands, open) = (background.commands, connections.clone());

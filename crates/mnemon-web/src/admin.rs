@@ -4,7 +4,7 @@ use futures::join;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use crate::shell::{choice, path_part, field, link, token};
+use crate::shell::{choice, field, link, path_part, token};
 use crate::text::{self, Fields};
 use crate::{Answer, Failure, Visit, shell, webhooks};
 
@@ -137,7 +137,13 @@ pub(crate) async fn confirm_revoke(visit: &Visit<'_>) -> Result<Answer, Failure>
     ))
 }
 
-pub(crate) fn confirm(visit: &Visit<'_>, title: &str, effect: &Markup, action: &str, verb: &str) -> Answer {
+pub(crate) fn confirm(
+    visit: &Visit<'_>,
+    title: &str,
+    effect: &Markup,
+    action: &str,
+    verb: &str,
+) -> Answer {
     let content = html! {
         h1 { (title) }
         section.card {

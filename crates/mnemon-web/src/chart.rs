@@ -27,7 +27,11 @@ pub(crate) struct Line<'a> {
 
 /// Lines over time, with labels for the beginning and the end.
 pub(crate) fn lines(lines: &[Line<'_>], about: &str, ends: (&str, &str)) -> Markup {
-    let times = || lines.iter().flat_map(|line| line.points.iter().map(|(at, _)| *at));
+    let times = || {
+        lines
+            .iter()
+            .flat_map(|line| line.points.iter().map(|(at, _)| *at))
+    };
     let first = times().min().unwrap_or(0);
     let span = (times().max().unwrap_or(first) - first).max(1) as f64;
     let place = |(at, share): &(i64, f64)| {

@@ -4,7 +4,7 @@ use futures::join;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use crate::shell::{path_part, field, label, link, token};
+use crate::shell::{field, label, link, path_part, token};
 use crate::text::{self, Fields};
 use crate::{Answer, Failure, Visit, chart, shell};
 
@@ -83,7 +83,10 @@ impl Shown<'_> {
     fn link(&self, more: &[(&str, &str)]) -> String {
         let fields = [("user", self.user), ("before", self.before)];
         let fields = [fields.as_slice(), more].concat();
-        link(&format!("/conversations/{}", path_part(self.session)), &fields)
+        link(
+            &format!("/conversations/{}", path_part(self.session)),
+            &fields,
+        )
     }
 }
 

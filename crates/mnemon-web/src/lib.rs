@@ -150,7 +150,9 @@ impl Visitor {
     fn may_undo(&self, changes: &[Value]) -> bool {
         let actor = format!("http:{}", self.name);
         let is_own = |change: &Value| {
-            let mut versions = ["before", "after"].iter().filter_map(|name| change.get(name));
+            let mut versions = ["before", "after"]
+                .iter()
+                .filter_map(|name| change.get(name));
             change.get("actor").and_then(Value::as_str) == Some(actor.as_str())
                 || versions.all(|version| version.is_null() || self.may_change(version))
         };

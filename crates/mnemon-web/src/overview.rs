@@ -32,7 +32,11 @@ pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
     };
     let server = async {
         match visit.visitor.is_admin {
-            true => visit.api.server().await.unwrap_or_else(|failure| json!({ "failure": failure.detail })),
+            true => visit
+                .api
+                .server()
+                .await
+                .unwrap_or_else(|failure| json!({ "failure": failure.detail })),
             false => Value::Null,
         }
     };
@@ -236,13 +240,28 @@ fn groups(stats: &Value) -> Markup {
 /// The number of changes over time.
 fn growth_section(growth: &Value) -> Markup {
     let points = growth.items("points");
-    let most = points.iter().map(|point| point.whole("count")).max().unwrap_or(0).max(1);
+    let most = points
+        .iter()
+        .map(|point| point.whole("count"))
+        .max()
+        .unwrap_or(0)
+        .max(1);
     let places = points.iter().filter_map(|point| {
         let share = point.whole("count") as f64 / most as f64;
         Some((text::millis(point.text("at"))?, share))
     });
-    let line = chart::Line { name: "changes", class: "fill-below", points: places.collect() };
-    let day = |point: Option<&Value>| point.map_or("", |point| point.text("at")).get(..10).unwrap_or_default().to_owned();
+    let line = chart::Line {
+        name: "changes",
+        class: "fill-below",
+        points: places.collect(),
+    };
+    let day = |point: Option<&Value>| {
+        point
+            .map_or("", |point| point.text("at"))
+            .get(..10)
+            .unwrap_or_default()
+            .to_owned()
+    };
     let ends = (day(points.first()), day(points.last()));
     html! {
         section.card.wide {
@@ -258,7 +277,10 @@ fn growth_section(growth: &Value) -> Markup {
 
 /// Records by how near they are to a prompt.
 fn tiers(stats: &Value) -> Markup {
-    let (hot, warm) = (count(stats, "kind", "session"), count(stats, "kind", "summary"));
+    let (hot, warm) = (
+        count(stats, "kind", "session"),
+        count(stats, "kind", "summary"),
+    );
     let cold = stats.whole("records").saturating_sub(hot + warm);
     let rows = [
         ("hot", "windows and saved states", hot),
@@ -266,7 +288,12 @@ fn tiers(stats: &Value) -> Markup {
         ("cold", "found by search", cold),
         ("frozen", "old versions, for undo", stats.whole("history")),
     ];
-    let most = rows.iter().map(|(.., count)| *count).max().unwrap_or(0).max(1);
+    let most = rows
+        .iter()
+        .map(|(.., count)| *count)
+        .max()
+        .unwrap_or(0)
+        .max(1);
     html! {
         section.card {
             h2 { "By tier" }

@@ -100,13 +100,15 @@ pub(crate) async fn derived(visit: &Visit<'_>, record: &Value) -> Related {
     for depth in 1..=DEPTH {
         let mut next = Vec::new();
         for sources in level.chunks(SOURCES_OF_A_CALL) {
-            let fields = json!({ "derived_from": sources, "limit": RELATED + 1, "order": "oldest" });
+            let fields =
+                json!({ "derived_from": sources, "limit": RELATED + 1, "order": "oldest" });
             let found = visit.aside("GET /v1/records", fields).await;
             related.note_failure(&found);
             related.has_more |= shell::next(&found).is_some();
             for (id, one) in with_ids(&found) {
                 let of_level = one.texts("derived_from").into_iter();
-                let of_level = of_level.filter(|source| sources.iter().any(|known| known == source));
+                let of_level =
+                    of_level.filter(|source| sources.iter().any(|known| known == source));
                 let links = of_level.map(|source| Node::link(source, &id));
                 related.nodes.extend(links);
                 if related.take(&id) {

@@ -4,7 +4,7 @@ use futures::join;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use crate::shell::{choice, path_part, field, label, record_path, token};
+use crate::shell::{choice, field, label, path_part, record_path, token};
 use crate::text::{self, Fields};
 use crate::{Answer, Failure, Visit, chart, shell};
 
@@ -153,7 +153,11 @@ fn over_time(versions: &Value) -> Markup {
             let evidence = change.pointer("/after/metadata/evidence")?;
             Some((text::millis(change.text("at"))?, rate(evidence.get(class))?))
         });
-        chart::Line { name, class, points: points.collect() }
+        chart::Line {
+            name,
+            class,
+            points: points.collect(),
+        }
     };
     let lines = [line("with it", "with"), line("without it", "without")];
     let day = |version: Option<&Value>| {

@@ -81,9 +81,13 @@ pub(crate) async fn failed_deliveries(visit: &Visit<'_>) -> Result<Answer, Failu
 
 pub(crate) async fn redeliver(visit: &Visit<'_>) -> Result<Answer, Failure> {
     let id = visit.in_path("webhook");
-    let number = visit.sent("number").and_then(|number| number.parse::<u64>().ok());
+    let number = visit
+        .sent("number")
+        .and_then(|number| number.parse::<u64>().ok());
     let fields = json!({ "webhook": id, "number": number });
-    visit.call("POST /v1/webhooks/{webhook}/redeliver", fields).await?;
+    visit
+        .call("POST /v1/webhooks/{webhook}/redeliver", fields)
+        .await?;
     let path = format!("/admin/webhooks/{}/failed?done=1", path_part(id));
     Ok(Answer::See(path))
 }

@@ -379,7 +379,10 @@ fn paged(log: &AuditLog, most: usize, bytes: u64) -> (Vec<u64>, usize) {
         assert_eq!(page.unreadable, 0);
         seqs.extend(page.entries.iter().map(|entry| entry.seq));
         pages += 1;
-        assert!(page.next.is_none_or(|next| before.is_none_or(|before| next < before)));
+        assert!(
+            page.next
+                .is_none_or(|next| before.is_none_or(|before| next < before))
+        );
         before = page.next;
         if before.is_none() {
             return (seqs, pages);
@@ -400,7 +403,10 @@ fn pages_hold_the_entries_of_one_tenant_over_all_files() {
     assert_eq!(seqs, all);
     assert!(pages > 5, "{pages} pages");
     let (_folder, empty) = new_log(0);
-    assert_eq!(empty.page(&Tenant::default(), None, 10).unwrap(), AuditPage::default());
+    assert_eq!(
+        empty.page(&Tenant::default(), None, 10).unwrap(),
+        AuditPage::default()
+    );
 }
 
 #[test]

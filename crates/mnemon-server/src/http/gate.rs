@@ -328,7 +328,9 @@ async fn checked(gate: &Gate, mut request: Request, next: Next) -> Response {
     let is_sign_in = request.method() == Method::POST && path == mnemon_web::SIGN_IN;
     let is_page = web::is_page(&request) || web::is_missing_page(&request);
     let is_page = gate.sessions.is_some() && is_page;
-    if (is_page || is_sign_in) && let Err(refused) = Origins::check_form(request.headers()) {
+    if (is_page || is_sign_in)
+        && let Err(refused) = Origins::check_form(request.headers())
+    {
         return refused.into_response();
     }
     if is_sign_in {

@@ -55,7 +55,9 @@ impl Origins {
     /// those of this machine: another program may serve them.
     pub(super) fn check_form(headers: &HeaderMap) -> Result<(), Box<Problem>> {
         let mut sent = headers.get_all(header::ORIGIN).iter();
-        let origin = sent.next().map(|origin| origin.to_str().unwrap_or_default());
+        let origin = sent
+            .next()
+            .map(|origin| origin.to_str().unwrap_or_default());
         match origin.is_none_or(|origin| is_own(&origin.to_lowercase(), headers)) {
             true => Ok(()),
             false => {

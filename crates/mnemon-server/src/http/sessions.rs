@@ -232,7 +232,11 @@ mod tests {
     fn there_are_not_more_sessions_than_the_limit() {
         let sessions = Sessions::new(7437);
         let first = sessions.begin("first");
-        let is_open = |id: &SessionId| sessions.of(&sent(&sessions.session_cookie(id, false))).is_some();
+        let is_open = |id: &SessionId| {
+            sessions
+                .of(&sent(&sessions.session_cookie(id, false)))
+                .is_some()
+        };
         let other = sessions.begin("other");
         for _ in 0..=MOST_OF_A_KEY {
             sessions.begin("other");

@@ -439,7 +439,10 @@ fn an_unknown_page_is_a_page_and_an_unknown_route_a_problem() {
     let cookies = ("Cookie", browser.cookies.as_str());
     let missing = server.ask("GET", "/no-such-page", &[cookies, HTML], "");
     assert_eq!(missing.status, 404, "{missing:?}");
-    assert!(missing.body.contains("there is no such page"), "{missing:?}");
+    assert!(
+        missing.body.contains("there is no such page"),
+        "{missing:?}"
+    );
     assert!(missing.body.contains("Sign out"), "{missing:?}");
     let stranger = server.ask("GET", "/no-such-page", &[HTML], "");
     assert_eq!(stranger.status, 303, "{stranger:?}");
@@ -498,7 +501,10 @@ fn ids_of_dots_and_long_tags_have_links_that_work() {
     assert_eq!(server.post("/v1/records", &record).status, 200);
     let browser = Browser::new(&server);
     shows(&browser.get("/records"), &["href=\"/records/~..\""]);
-    shows(&browser.get("/records/~.."), &["two dots", "/records/~../delete"]);
+    shows(
+        &browser.get("/records/~.."),
+        &["two dots", "/records/~../delete"],
+    );
     shows(&browser.get(&format!("/search?tag={tag}")), &["two dots"]);
 }
 
@@ -512,7 +518,10 @@ fn the_audit_log_is_shown_page_by_page() {
     }
     let browser = Browser::new(&server);
     let first = browser.get("/admin/audit");
-    shows(&first, &["<td class=\"count\">130</td>", "/admin/audit?before=31"]);
+    shows(
+        &first,
+        &["<td class=\"count\">130</td>", "/admin/audit?before=31"],
+    );
     let second = browser.get("/admin/audit?before=31");
     shows(&second, &["<td class=\"count\">30</td>", "First page"]);
     assert!(!second.body.contains("Next page"), "{second:?}");
@@ -524,13 +533,23 @@ fn a_long_message_is_cut_and_opens_as_a_whole() {
     let server = Server::start(&sandbox, &[]);
     let content = format!("{}END", "long ".repeat(2000));
     let said = json!({"content": content, "user": "ann"});
-    assert_eq!(server.post("/v1/conversations/talk/messages", &said).status, 200);
+    assert_eq!(
+        server.post("/v1/conversations/talk/messages", &said).status,
+        200
+    );
     let browser = Browser::new(&server);
     let page = browser.get("/conversations/talk?user=ann");
     shows(&page, &["Open the whole message"]);
     assert!(!page.body.contains("END"));
-    let at = page.body.find("/conversations/talk?user=ann&amp;message=").unwrap();
-    let path = page.body[at..].split('"').next().unwrap().replace("&amp;", "&");
+    let at = page
+        .body
+        .find("/conversations/talk?user=ann&amp;message=")
+        .unwrap();
+    let path = page.body[at..]
+        .split('"')
+        .next()
+        .unwrap()
+        .replace("&amp;", "&");
     shows(&browser.get(&path), &["END"]);
 }
 

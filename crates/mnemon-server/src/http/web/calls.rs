@@ -58,10 +58,10 @@ impl<'a> Calls<'a> {
         api.ctx(&seat, &self.caller)
     }
 
-    /// The newest change that is not newer than this number.
-    async fn change_up_to(&self, ctx: &Ctx, seq: u64) -> Result<Option<Change>, Error> {
+    /// The newest change before this number, or the newest of all.
+    async fn change_before(&self, ctx: &Ctx, before: Option<u64>) -> Result<Option<Change>, Error> {
         let asked = Changes {
-            before: Some(seq.saturating_add(1)),
+            before,
             ..Changes::all_of_tenant(1)
         };
         let records = self.site.web.api.memory.records();
@@ -72,7 +72,7 @@ impl<'a> Calls<'a> {
     async fn points(&self) -> Result<Vec<Value>, Error> {
         let ctx = self.ctx()?;
         let records = self.site.web.api.memory.records();
-        let newest = self.change_up_to(&ctx, u64::MAX - 1).await?;
+        let newest = self.change_before(&ctx, None).await?;
         let oldest = records.history(&ctx, &Changes::feed(0, 1)).await?.pop();
         let Some((oldest, newest)) = oldest.zip(newest) else {
             return Ok(Vec::new());
@@ -82,7 +82,7 @@ impl<'a> Calls<'a> {
         let mut points = vec![json!({ "at": oldest.at, "count": oldest.seq })];
         for step in 1..steps {
             let seq = oldest.seq + span * step / steps;
-            if let Some(change) = self.change_up_to(&ctx, seq).await? {
+            if let Some(change) = self.change_before(&ctx, Some(seq + 1)).await? {
                 points.push(json!({ "at": change.at, "count": seq }));
             }
         }

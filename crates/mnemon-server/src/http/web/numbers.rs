@@ -92,7 +92,11 @@ impl Numbers {
 
     fn route(&mut self, labels: &str) -> &mut Histogram {
         let [method, route] = ["method", "route"].map(|name| label(labels, name));
-        let name = format!("{} {}", method.unwrap_or_default(), route.unwrap_or_default());
+        let name = format!(
+            "{} {}",
+            method.unwrap_or_default(),
+            route.unwrap_or_default()
+        );
         self.routes.entry(name).or_default()
     }
 
