@@ -183,9 +183,7 @@ pub async fn serve(
             api: api.clone(),
             lock: lock.clone(),
             metrics: metrics.clone(),
-            sessions: sessions
-                .insert(Arc::new(Sessions::new(address.port())))
-                .clone(),
+            sessions: sessions.insert(Sessions::new(address.port())).clone(),
             is_tls: tls.is_some(),
         };
         let (commands, open) = (background.commands, connections.clone());
@@ -203,12 +201,10 @@ pub async fn serve(
             (api, lock.clone(), tls.clone()),
             background.reload,
         ));
-    }
-    let is_closed = lock.is_closed();
-    if sessions.is_none() {
-        // With the web page, browsers get a page for an unknown address.
+    } else {
         router = router.fallback(no_route);
     }
+    let is_closed = lock.is_closed();
     let gate = Gate::new(hosts, origins, lock, limits.clone()).sessions(sessions);
     ready(address, is_closed);
     tasks.spawn(background::embed_missing(served, claims.clone()));

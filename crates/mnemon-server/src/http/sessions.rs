@@ -4,7 +4,7 @@
 //! that its revocation ends the session as well.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -50,12 +50,12 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    pub(super) fn new(port: u16) -> Self {
-        Self {
+    pub(super) fn new(port: u16) -> Arc<Self> {
+        Arc::new(Self {
             secret: wiring::random_bytes(),
             open: Mutex::default(),
             port,
-        }
+        })
     }
 
     fn name(&self, cookie: &str) -> String {
