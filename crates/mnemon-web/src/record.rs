@@ -166,7 +166,7 @@ fn properties(record: &Value) -> Markup {
             @if let Some(importance) = importance { dt { "importance" } dd { (format!("{importance:.2}")) } }
             @if !record.texts("tags").is_empty() {
                 dt { "tags" }
-                dd { @for tag in record.texts("tags") { a href=(link("/records", &[("tag", tag)])) { "#" (text::name(tag)) } " " } }
+                dd { @for tag in record.texts("tags") { (shell::tag(tag, "/records")) " " } }
             }
             dt { "version" } dd { (record.whole("version")) }
             @for name in ["created", "updated", "expires", "valid_from", "valid_to"] {

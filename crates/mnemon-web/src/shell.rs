@@ -244,6 +244,18 @@ pub(crate) fn label(word: &str) -> Markup {
     html! { span.label { (text::name(word)) } }
 }
 
+/// Characters of a tag that a list can be filtered by; records may have longer ones.
+const FILTER_TAG: usize = 50;
+
+/// A tag, with a link to its records where the API can list them.
+pub(crate) fn tag(tag: &str, path: &str) -> Markup {
+    let (_, is_long) = text::cut(tag, FILTER_TAG);
+    html! {
+        @if is_long { span { "#" (text::name(tag)) } }
+        @else { a href=(link(path, &[("tag", tag)])) { "#" (text::name(tag)) } }
+    }
+}
+
 /// Links to the first and to the next page of a list.
 pub(crate) fn paging(first: Option<&str>, next: Option<&str>) -> Markup {
     html! {

@@ -8,7 +8,7 @@ use mnemon_core::{
 use mnemon_engine::{Hit, Query};
 use serde::{Deserialize, Serialize};
 
-use super::notes::{READER, own, owner, see_shared};
+use super::notes::{READER, own, owner, see_shared, tags};
 use super::records::{id, ids};
 use super::{
     Access, Arguments, Field, Forget, ForgetOne, ForgetPreview, Interface, List, Operation,
@@ -357,7 +357,6 @@ fn which(user: &'static str) -> Vec<Field> {
     let scopes = Scope::ALL.iter().map(|scope| scope.as_str());
     let namespaces = Namespace::ALL.iter().map(|namespace| namespace.as_str());
     let kinds = "Kind of the records: note, fact, decision, document, message, skill, …";
-    let tagged = "Records with at least one of these tags";
     let since = "Created at or after: 2026-01-31, 2026-01-31 12:00, RFC 3339, or 7d (ago)";
     let metadata =
         "Condition on the metadata: {\"lang\":\"vi\",\"n\":{\"$gte\":3}}, with AND, OR and NOT";
@@ -369,11 +368,7 @@ fn which(user: &'static str) -> Vec<Field> {
         Field::some_of("namespace", namespaces, "Namespace of the records")
             .or(&["type", "ns", "memory_type"])
             .rare(),
-        Field::words("tags", limits::NOTE_TAGS, limits::TAG_CHARS, tagged)
-            .or(&["tag", "labels"])
-            .option("tag")
-            .value("TAG")
-            .rare(),
+        tags("Records with at least one of these tags").rare(),
         terminal(Field::text(
             "source",
             limits::SOURCE_CHARS,
