@@ -8,9 +8,8 @@
 {'type': 'memory_20250818', 'name': 'memory'}
 >>> tool.call({"command": "create", "path": "/memories/tea.md", "file_text": "Ann drinks green tea"})
 'File created successfully at: /memories/tea.md'
->>> print(tool.call({"command": "view", "path": "/memories/tea.md"}))
-Here's the content of /memories/tea.md with line numbers:
-     1	Ann drinks green tea
+>>> tool.call({"command": "view", "path": "/memories/tea.md"}).splitlines()
+["Here's the content of /memories/tea.md with line numbers:", '     1\\tAnn drinks green tea']
 >>> memory.close()
 
 Pass it to `client.beta.messages.run_tools(…, tools=[tool])`, or call it with the input of each tool use.
@@ -20,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
@@ -95,30 +95,30 @@ class AsyncMnemonMemoryTool(BetaAsyncAbstractMemoryTool):
         return await asyncio.to_thread(self._files.clear)
 
 
-def _insert(files: MemoryFiles, command: Any) -> str:
-    # Some callers use the name of the replacement's field.
-    text = getattr(command, "insert_text", None)
-    return files.insert(command.path, command.insert_line, command.new_str if text is None else text)
-
-
-COMMANDS: dict[str, Callable[[MemoryFiles, Any], str]] = {
-    "view": lambda files, command: files.view(command.path, getattr(command, "view_range", None)),
-    "create": lambda files, command: files.create(command.path, command.file_text),
-    "str_replace": lambda files, command: files.str_replace(command.path, command.old_str, command.new_str or ""),
-    "insert": _insert,
-    "delete": lambda files, command: files.delete(command.path),
-    "rename": lambda files, command: files.rename(command.old_path, command.new_path),
+COMMANDS: dict[str, Callable[..., str]] = {
+    "view": lambda files, path, view_range=None: files.view(path, view_range),
+    "create": lambda files, path, file_text: files.create(path, file_text),
+    "str_replace": lambda files, path, old_str, new_str="": files.str_replace(path, old_str, new_str),
+    "insert": lambda files, path, insert_line, insert_text: files.insert(path, insert_line, insert_text),
+    "delete": lambda files, path: files.delete(path),
+    "rename": lambda files, old_path, new_path: files.rename(old_path, new_path),
 }
 
 
 def _answer(files: MemoryFiles, command: Any) -> str:
-    name = str(getattr(command, "command", None))
+    given = {name: value for name, value in command.to_dict(mode="python").items() if value is not None}
+    name = str(given.pop("command", None))
     run = COMMANDS.get(name)
     if run is None:
         raise ToolError(f"`{name}` is not a command of the memory tool: use one of {', '.join(COMMANDS)}.")
+    if name == "insert" and "new_str" in given:
+        # Some callers use the name of the replacement's field.
+        given.setdefault("insert_text", given.pop("new_str"))
+    fields = list(signature(run).parameters.values())[1:]
+    missing = [field.name for field in fields if field.default is field.empty and field.name not in given]
+    if missing:
+        raise ToolError(f"The command `{name}` needs the field `{missing[0]}`.")
     try:
-        return run(files, command)
-    except AttributeError as error:
-        raise ToolError(f"The command `{name}` lacks its field `{error.name}`.") from error
+        return run(files, **{field.name: given[field.name] for field in fields if field.name in given})
     except MemoryFileError as error:
         raise ToolError(str(error)) from error

@@ -6,8 +6,7 @@
 >>> memory = Mnemon(URL)
 >>> _ = memory.add("Ann drinks green tea", user="ln-doc", kind="fact")
 >>> def answer(state, known):
-...     facts = known["semantic"]["hits"]
-...     return {"messages": [("assistant", facts[0]["record"]["content"])]}
+...     return {"messages": [("assistant", known["semantic"]["docs"][0]["content"])]}
 >>> graph = StateGraph(MessagesState)
 >>> _ = graph.add_node("answer", with_memory(memory, answer, node="answer", agent="waiter"))
 >>> _ = graph.add_edge(START, "answer")
