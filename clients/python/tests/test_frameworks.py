@@ -25,7 +25,6 @@ def client(server: Any) -> Iterator[Mnemon]:
 EXAMPLES = {
     "agentscope": "agentscope",
     "anthropic": "anthropic",
-    "crewai": "crewai",
     "langchain_agent": "langchain",
     "langgraph_node": "langgraph.graph",
     "llama_index": "llama_index.core",

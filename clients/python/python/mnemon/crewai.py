@@ -1,15 +1,13 @@
 """CrewAI: the storage of its memory.
 
->>> from crewai.memory.unified_memory import Memory
->>> from mnemon import Mnemon
->>> from mnemon.crewai import MnemonStorage
->>> mnemon = Mnemon(URL)
->>> storage = MnemonStorage(mnemon, name="cr-doc")
->>> memory = Memory(storage=storage, embedder=storage.embedder)
->>> _ = memory.remember("Ann drinks green tea", scope="/ann", categories=["taste"], importance=0.5)
->>> [match.record.content for match in memory.recall("Who drinks tea?", depth="shallow")]
-['Ann drinks green tea']
->>> mnemon.close()
+    from crewai.memory.unified_memory import Memory
+    from mnemon import Mnemon
+    from mnemon.crewai import MnemonStorage
+
+    storage = MnemonStorage(Mnemon("memory.db"))
+    memory = Memory(storage=storage, embedder=storage.embedder)
+    memory.remember("Ann drinks green tea", scope="/ann", categories=["taste"], importance=0.5)
+    memory.recall("Who drinks tea?", depth="shallow")
 
 CrewAI searches with the vector of a question. Mnemon searches by words and meaning and needs the question
 itself, so `embedder` makes vectors that only identify their texts. No key of a provider is needed.

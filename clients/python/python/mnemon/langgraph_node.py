@@ -58,7 +58,8 @@ def with_memory(
     session are `user_id` and `thread_id` of the configuration. `query` takes the state and returns the
     question; by default, it is the text of the last message. The function may be async.
 
-    The step is logged with its duration, also if it fails or is cancelled. A step that cannot be logged
+    The steps of one run of a graph belong together if the configuration has a `run_id`.
+    A step is logged with its duration, also if it fails or is cancelled. A step that cannot be logged
     is a warning, as the work of the node must not be lost.
     """
     asks = query or last_text
@@ -70,7 +71,8 @@ def with_memory(
         return {str(item["scope"]): item.get("payload") for item in items}
 
     def finish(config: RunnableConfig, began: float, error: BaseException | None) -> None:
-        _log_step(memory, {**about, **_who(config)}, began, error)
+        run_id = config.get("run_id") or config.get("configurable", {}).get("run_id") or uuid.uuid4()
+        _log_step(memory, {**about, **_who(config), "trace_id": str(run_id)}, began, error)
 
     def run(state: Any, config: RunnableConfig) -> Any:
         known = read(state, config)
@@ -134,6 +136,6 @@ def _log_step(memory: Mnemon, about: dict[str, Any], began: float, error: BaseEx
     took = int((time.monotonic() - began) * 1000)
     text = None if error is None else f"{type(error).__name__}: {error}"[:ERROR_LENGTH]
     try:
-        memory.experience_log(tool=about["node"], latency_ms=took, error=text, trace_id=uuid.uuid4().hex, **about)
+        memory.experience_log(tool=about["node"], latency_ms=took, error=text, **about)
     except MnemonError as failed:
         log.warning("the step of the node %s was not logged: %s", about["node"], failed)
