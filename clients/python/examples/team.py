@@ -26,7 +26,7 @@ def main() -> None:
             deliverable="A page with a basket",
         )
         memory.team_accept(TEAM, member="coder")
-        memory.team_decide(TEAM, title="Baskets live in cookies", decision="Use a cookie", reason="Guests have no account")
+        memory.team_decide(TEAM, title="Baskets live in cookies", decision="Use a cookie", reasons=["Guests have no account"])
         memory.team_complete(TEAM, member="coder", result="basket.html works")
         memory.team_handoff(
             TEAM,
@@ -37,7 +37,7 @@ def main() -> None:
             deliverable="A list of faults",
         )
         for handoff in memory.team_status(TEAM)["handoffs"]:
-            print(handoff["to"], "waits for:" if handoff["status"] == "open" else "has:", handoff["task"])
+            print(f"{handoff['to']}: {handoff['task']} ({handoff['status']})")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def test_the_langgraph_agent(tmp_path: Path) -> None:
 
 def test_the_team_hands_work_over(tmp_path: Path) -> None:
     said = run(tmp_path, "team")
-    assert "tester waits for: Test the basket" in said
+    assert "tester: Test the basket" in said and "coder" not in said
     assert list(tmp_path.rglob("*.md"))
 
 
