@@ -507,7 +507,10 @@ fn ids_of_dots_have_links_that_work_and_long_tags_have_none() {
     );
     let record = browser.get("/records/~..").body;
     assert!(record.contains("#<bdi>ttt"), "{record}");
-    assert!(!record.contains("?tag=ttt"), "no list has a filter for it: {record}");
+    assert!(
+        !record.contains("?tag=ttt"),
+        "no list has a filter for it: {record}"
+    );
 }
 
 #[test]
