@@ -35,8 +35,8 @@ async function visitor(options) {
   const context = await browser.newContext({ baseURL: address, ...options });
   const page = await context.newPage();
   page.on("console", (message) => {
-    // The browser itself reports a status of 404, which the view for missing records has.
-    if (!message.text().includes("404 (Not Found)")) wrong.push(`${page.url()}: console: ${message.text()}`);
+    // The browser itself reports the status of the view for missing records, and of a wrong key.
+    if (!/404 \(Not Found\)|401 \(Unauthorized\)/.test(message.text())) wrong.push(`${page.url()}: console: ${message.text()}`);
   });
   page.on("pageerror", (error) => wrong.push(`${page.url()}: ${error}`));
   page.on("request", (request) => {
@@ -109,6 +109,59 @@ async function look(name, options, state) {
   await page.context().close();
 }
 
+// The main action of views that need more than the demonstration: a skill, a commit, an agent, a team.
+async function actions(state) {
+  const page = await visitor({ storageState: state });
+  await page.goto("/skills");
+  await page.locator("[data-row]").first().click();
+  await expect(page, "Evidence");
+  await page.getByRole("button", { name: "Pin", exact: true }).click();
+  await expect(page, "Changed.");
+  await page.goto("/history");
+  await page.locator("[data-row]").first().click();
+  await page.getByRole("button", { name: "Undo" }).first().click();
+  await expect(page, "Undone.");
+  await page.context().close();
+  const own = await visitor({});
+  const post = (path, data) => own.request.post(path, { data, headers: { "content-type": "application/json" } });
+  await post("/v1/agents", { agent: "reviewer", description: "Reviews <script>alert(1)</script>" });
+  await post("/v1/teams", { team: "core", lead: "ada", members: ["bob"] });
+  await own.goto("/agents");
+  await own.getByRole("link", { name: "reviewer" }).click();
+  await expect(own, "Parts of the prompt");
+  await own.goto("/agents");
+  await own.getByRole("link", { name: "core", exact: true }).click();
+  await expect(own, "Open handoffs");
+  await own.getByRole("link", { name: "bob" }).first().click();
+  await expect(own, "The prompt of");
+  await own.context().close();
+}
+
+// With the first key the server closes; the key opens it again in the browser.
+async function signIn() {
+  const page = await visitor({});
+  await page.goto("/admin");
+  await page.getByText("New key").click();
+  await page.locator("input[name=name]").fill("<img src=x onerror=alert(1)>");
+  await page.getByRole("button", { name: "Create" }).first().click();
+  await expect(page, "shown only now");
+  const key = await page.locator("[data-copy] code").first().textContent();
+  await page.goto("/records");
+  for (let tries = 0; tries < 50 && !page.url().includes("/sign-in"); tries += 1) await page.reload();
+  if (!page.url().includes("/sign-in")) wrong.push("a server with a key does not ask for it");
+  await page.locator("input[name=key]").fill("mnemon_wrong");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page, "This key is not valid.");
+  await page.locator("input[name=key]").fill(key);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL("**/records");
+  await page.goto("/admin");
+  await expect(page, "<img src=x");
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.waitForURL("**/sign-in**");
+  await page.context().close();
+}
+
 // Reading works without the script.
 async function plain(state) {
   const page = await visitor({ storageState: state, javaScriptEnabled: false });
@@ -130,6 +183,8 @@ if (pictures) {
   await look("light-narrow", { ...narrow, colorScheme: "light" }, state);
 }
 await plain(state);
+await actions(state);
+await signIn();
 await browser.close();
 for (const one of wrong) console.log(one);
 console.log(wrong.length ? `${wrong.length} problems` : `${Object.keys(VIEWS).length} views are fine`);

@@ -21,9 +21,21 @@ def client(server: Any) -> Iterator[Mnemon]:
         yield memory
 
 
-@pytest.mark.parametrize("module", ["openai_agents", "llama_index"])
+# The modules with an example in their documentation, and the packages that they need.
+EXAMPLES = {
+    "agentscope": "agentscope",
+    "anthropic": "anthropic",
+    "langchain_agent": "langchain",
+    "langgraph_node": "langgraph.graph",
+    "llama_index": "llama_index.core",
+    "openai_agents": "agents",
+    "pydantic_ai": "pydantic_ai",
+}
+
+
+@pytest.mark.parametrize("module", EXAMPLES)
 def test_the_example(server: Any, module: str) -> None:
-    pytest.importorskip({"openai_agents": "agents", "llama_index": "llama_index.core"}[module])
+    pytest.importorskip(EXAMPLES[module])
     adapter = importlib.import_module(f"mnemon.{module}")
     result = doctest.testmod(adapter, extraglobs={"URL": server.url})
     assert result.attempted > 0 and result.failed == 0

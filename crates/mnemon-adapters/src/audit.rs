@@ -13,6 +13,7 @@
 //! The log ends with spaces, which the next entries overwrite: a file system syncs that much sooner
 //! than a file that grows.
 
+mod page;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ use tokio::sync::oneshot;
 
 use crate::files::{is_still_at, parent, sync_folder};
 use crate::private;
+pub use page::AuditPage;
 use read::{LINE_BYTES, last_line, rotated};
 pub use verify::{Verified, verify_file};
 

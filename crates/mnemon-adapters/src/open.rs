@@ -112,7 +112,7 @@ pub fn open_replica(url: &str) -> Result<Arc<dyn Replica>, StoreError> {
     })
 }
 
-/// Whether there is no store yet where the URL points to.
+/// Whether the place that the URL names does not hold a store yet.
 pub fn is_unused(url: &str) -> Result<bool, StoreError> {
     match StoreUrl::of(url)? {
         StoreUrl::Ram => Ok(true),

@@ -51,7 +51,7 @@ enum What {
         #[arg(long)]
         folder: Option<std::path::PathBuf>,
     },
-    /// Search in PostgreSQL as a tenant grows. The tenants stay, and are used again.
+    /// PostgreSQL beside SQLite and LangGraph's store. The tenants stay, and are used again.
     Postgres {
         /// How many records, one column each.
         #[arg(long, value_delimiter = ',', default_value = "10000,100000")]
@@ -59,9 +59,8 @@ enum What {
         /// An empty database, as a URL.
         #[arg(long)]
         url: String,
-        /// Measure the index in memory, too.
-        #[arg(long)]
-        memory: bool,
+        #[command(flatten)]
+        extras: postgres::Extras,
     },
     /// Appending to a conversation and keeping its window small, as it grows.
     Chat {
@@ -171,7 +170,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         What::Stores { sizes, folder } => stores::run(&sizes, folder.as_deref()),
         What::Ingest { files, folder } => ingest::run(files, folder.as_deref()),
         What::Recall { sizes, folder } => recall::run(&sizes, folder.as_deref()),
-        What::Postgres { sizes, url, memory } => postgres::run(&sizes, &url, memory),
+        What::Postgres { sizes, url, extras } => postgres::run(&sizes, &url, &extras),
         What::Edges => edges::run(&edges::SIZES),
         What::Late { records, vectors } => following::late(records, vectors),
         What::Tenants {

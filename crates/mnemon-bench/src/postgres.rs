@@ -1,5 +1,11 @@
-//! Searches in PostgreSQL as a tenant grows: by the index in the database, and by the one in memory.
+//! PostgreSQL beside SQLite and LangGraph's store: searches as a tenant grows, by the index in the
+//! database and by the one in memory; searches of many tenants; durable writes.
 
+mod writes;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use mnemon_adapters::embed::Builtin;
@@ -17,15 +23,109 @@ const QUERIES: usize = 100;
 /// Messages of a session.
 const SESSION: usize = 40;
 
-pub(crate) fn run(sizes: &[usize], url: &str, with_memory: bool) -> Outcome<()> {
+/// What is measured besides the searches of one tenant.
+#[derive(clap::Args)]
+pub(crate) struct Extras {
+    /// Measure the index in memory, too.
+    #[arg(long)]
+    memory: bool,
+    /// Measure searches in a database of this many tenants with 100 records each.
+    #[arg(long)]
+    tenants: Option<usize>,
+    /// Measure single durable writes by 1, 8 and 64 writers, beside SQLite.
+    #[arg(long)]
+    writers: bool,
+    /// A python with langgraph-checkpoint-postgres: measures its PostgresStore with the same texts
+    /// and vectors, in the schema `public` of the same database.
+    #[arg(long)]
+    langgraph: Option<std::path::PathBuf>,
+}
+
+pub(crate) fn run(sizes: &[usize], url: &str, extras: &Extras) -> Outcome<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
     let mut table = Table::new(sizes);
     for size in sizes {
-        runtime.block_on(one(*size, url, with_memory, &mut table))?;
+        runtime.block_on(one(*size, url, extras.memory, &mut table))?;
     }
+    table.print();
+    if let Some(tenants) = extras.tenants {
+        runtime.block_on(many_tenants(tenants, url))?;
+    }
+    if extras.writers {
+        runtime.block_on(writes::singles(url))?;
+    }
+    if let Some(python) = &extras.langgraph {
+        for size in sizes {
+            let material = runtime.block_on(material(*size))?;
+            langgraph(python, url, *size, material.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Texts with their vectors for another store, and the queries as the last lines.
+async fn material(size: usize) -> Outcome<tempfile::NamedTempFile> {
+    let (mut file, embedder) = (tempfile::NamedTempFile::new()?, Builtin::new()?);
+    let (mut vocabulary, mut queries) = (Vocabulary::new(), Vocabulary::new());
+    queries.text(1000);
+    let texts: Vec<String> = (0..size)
+        .map(|_| vocabulary.text(20))
+        .chain((0..QUERIES).map(|_| queries.text(4)))
+        .collect();
+    for part in texts.chunks(BATCH) {
+        let part: Vec<&str> = part.iter().map(String::as_str).collect();
+        for (text, vector) in part.iter().zip(embedder.embed(&part).await?) {
+            let vector = vector.unwrap_or_default();
+            let line = serde_json::json!({ "text": text, "vector": vector });
+            writeln!(file, "{line}")?;
+        }
+    }
+    file.flush()?;
+    Ok(file)
+}
+
+fn langgraph(python: &Path, url: &str, size: usize, material: &Path) -> Outcome<()> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/langgraph_store.py");
+    let script = Command::new(python).arg(script).arg(url).arg(material);
+    println!("\nLangGraph PostgresStore, {size} records:\n");
+    match script.status()?.success() {
+        true => Ok(()),
+        false => Err("the script of LangGraph's store failed".into()),
+    }
+}
+
+/// Searches of tenants in turn, each with 100 records.
+async fn many_tenants(tenants: usize, url: &str) -> Outcome<()> {
+    const EACH: usize = 100;
+    let backend = mnemon_adapters::open(url)?.backend;
+    let embedder = Builtin::new()?;
+    let now = Time::from_millis(1_700_000_000_000)?;
+    let mut grants = Vec::new();
+    for number in 0..tenants {
+        let ctx = Ctx::new(format!("tenant-{number}").parse()?, "bench", now);
+        let grant = Policy::default().check(&ctx, Right::Write)?;
+        if backend.store.tally(&grant).await?.records() == 0 {
+            fill(&backend, &grant, &ctx, &embedder, 0..EACH).await?;
+        }
+        grants.push(grant);
+    }
+    let probes = probes(&embedder).await?;
+    let mut table = Table::new(&[tenants]);
+    for label in ["first search of a tenant", "next search"] {
+        let mut times = Vec::new();
+        for (grant, probe) in grants.iter().zip(probes.iter().cycle()) {
+            let start = Instant::now();
+            std::hint::black_box(backend.index.find(grant, probe).await?);
+            times.push(start.elapsed());
+        }
+        let times = Times::from(times);
+        table.add(&format!("{label}, p50, ms"), times.percentile(0.5) / 1e3);
+        table.add(&format!("{label}, p99, ms"), times.percentile(0.99) / 1e3);
+    }
+    println!("\nTenants with {EACH} records each:\n");
     table.print();
     Ok(())
 }
@@ -43,7 +143,13 @@ async fn one(size: usize, url: &str, with_memory: bool, table: &mut Table) -> Ou
     if there < size {
         let start = Instant::now();
         fill(&backend, &grant, &ctx, &embedder, there..size).await?;
-        table.add("ingest with vectors, records/s", rate(size - there, start));
+        let ours = rate(size - there, start);
+        table.add("ingest with vectors, records/s", ours);
+        if there == 0 {
+            let copied = writes::copy_rate(url, ctx.tenant.as_str(), size).await?;
+            table.add("bare COPY of the same rows, records/s", copied);
+            table.add("ingest / COPY", ours / copied);
+        }
     }
     let probes = probes(&embedder).await?;
     let words: Vec<Probe> = probes

@@ -183,7 +183,7 @@ pub async fn serve(
             api: api.clone(),
             lock: lock.clone(),
             metrics: metrics.clone(),
-            sessions: sessions.insert(Arc::<Sessions>::default()).clone(),
+            sessions: sessions.insert(Sessions::new(address.port())).clone(),
             is_tls: tls.is_some(),
         };
         let (commands, open) = (background.commands, connections.clone());
@@ -201,12 +201,13 @@ pub async fn serve(
             (api, lock.clone(), tls.clone()),
             background.reload,
         ));
+    } else {
+        router = router.fallback(no_route);
     }
     let is_closed = lock.is_closed();
     let gate = Gate::new(hosts, origins, lock, limits.clone()).sessions(sessions);
     ready(address, is_closed);
     tasks.spawn(background::embed_missing(served, claims.clone()));
-    let router = router.fallback(no_route);
     let audited = middleware::from_fn_with_state(audit, api::audit_refusals);
     let router = gated(router.layer(audited), gate, metrics.clone());
     let stop = async {
@@ -282,6 +283,10 @@ fn metrics(served: &Served, routes: &Routes) -> Result<Metrics, Error> {
 }
 
 async fn no_route() -> Problem {
+    unknown_route()
+}
+
+fn unknown_route() -> Problem {
     let what = "there is no such route; /openapi.json lists them";
     Problem::new(StatusCode::NOT_FOUND, "not-found", what)
 }

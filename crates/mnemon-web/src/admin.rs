@@ -1,19 +1,18 @@
-//! Administration: keys, quotas, tenants, policies, webhooks and the audit log.
+//! Administration: keys, quotas, tenants, policies, the use of the language model and the audit log.
 
 use futures::join;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use crate::shell::{choice, escaped, field, link, token};
+use crate::shell::{choice, field, link, path_part, token};
 use crate::text::{self, Fields};
-use crate::{Answer, Failure, Visit, shell};
+use crate::{Answer, Failure, Visit, shell, webhooks};
 
-/// Entries on the page of the audit log when nobody says, and at most.
+/// Entries on a page of the audit log.
 const ENTRIES: usize = 100;
-const MOST_ENTRIES: usize = 1000;
 
 pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
-    let (keys, webhooks, policies, server) = join!(
+    let (keys, hooks, policies, server) = join!(
         visit.call("GET /v1/keys", json!({})),
         visit.aside("GET /v1/webhooks", json!({})),
         visit.aside("GET /v1/policies", json!({})),
@@ -23,13 +22,14 @@ pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
     let content = html! {
         h1 { "Administration" }
         (key_section(visit, &keys))
-        (webhook_section(visit, &webhooks))
+        (webhooks::section(visit, &hooks))
         div.columns {
             (quota_section(&server))
             (tenant_section(&server))
             section.card { h2 { "Audit log" } p { a href="/admin/audit" { "The newest entries of this tenant" } }
                 (shell::command("mnemon audit verify")) }
         }
+        (model_section(&server))
         (policy_section(&policies))
     };
     Ok(shell::page(visit.visitor, "/admin", "Administration", &content).into())
@@ -75,7 +75,9 @@ fn key_row(key: &Value) -> Markup {
             td.time { (text::time(key.text("last_used"))) }
             td.time { (text::time(key.text("expires"))) }
             td { @if is_over { "revoked" } @else {
-                a href=(format!("/admin/keys/{}/revoke", escaped(key.text("prefix")))) { "Revoke…" }
+                @let path = format!("/admin/keys/{}", path_part(key.text("prefix")));
+                a href={ (path) "/rotate" } { "Rotate…" } " "
+                a href={ (path) "/revoke" } { "Revoke…" }
             } }
         }
     }
@@ -91,7 +93,7 @@ pub(crate) async fn create_key(visit: &Visit<'_>) -> Result<Answer, Failure> {
 }
 
 /// A secret is shown in the answer to the form and never again: no URL leads to it.
-fn secret(visit: &Visit<'_>, title: &str, secret: &str) -> Markup {
+pub(crate) fn secret(visit: &Visit<'_>, title: &str, secret: &str) -> Markup {
     let content = html! {
         h1 { (title) }
         section.card {
@@ -103,7 +105,7 @@ fn secret(visit: &Visit<'_>, title: &str, secret: &str) -> Markup {
     shell::page(visit.visitor, "/admin", title, &content)
 }
 
-async fn find(
+pub(crate) async fn find(
     visit: &Visit<'_>,
     route: &str,
     list: &str,
@@ -130,12 +132,18 @@ pub(crate) async fn confirm_revoke(visit: &Visit<'_>) -> Result<Answer, Failure>
         visit,
         "Revoke this key?",
         &effect,
-        &format!("/admin/keys/{}/revoke", escaped(prefix)),
+        &format!("/admin/keys/{}/revoke", path_part(prefix)),
         "Revoke",
     ))
 }
 
-fn confirm(visit: &Visit<'_>, title: &str, effect: &Markup, action: &str, verb: &str) -> Answer {
+pub(crate) fn confirm(
+    visit: &Visit<'_>,
+    title: &str,
+    effect: &Markup,
+    action: &str,
+    verb: &str,
+) -> Answer {
     let content = html! {
         h1 { (title) }
         section.card {
@@ -155,62 +163,54 @@ pub(crate) async fn revoke(visit: &Visit<'_>) -> Result<Answer, Failure> {
     Ok(Answer::See("/admin".to_owned()))
 }
 
-fn webhook_section(visit: &Visit<'_>, webhooks: &Value) -> Markup {
-    let all = webhooks.items("webhooks");
-    html! {
+pub(crate) async fn confirm_rotate(visit: &Visit<'_>) -> Result<Answer, Failure> {
+    let prefix = visit.in_path("prefix");
+    let key = find(visit, "GET /v1/keys", "keys", "prefix", prefix).await?;
+    let content = html! {
+        h1 { "Rotate this key?" }
         section.card {
-            h2 { "Webhooks" }
-            (shell::notices(webhooks))
-            @if all.is_empty() { p.quiet { "No webhook sends changes to another server." } }
-            @else { div.scroll tabindex="0" role="group" aria-label="Table" { table {
-                thead { tr { th { "URL" } th.count { "Reached" } th.count { "Failures" } th.count { "Given up" } th { "Last error" } th {} } }
-                tbody { @for one in all { tr {
-                    td.content { (text::name(one.text("url"))) }
-                    td.count { (one.whole("reached")) } td.count { (one.whole("failures")) }
-                    td.count { (one.items("dead_letters").len()) }
-                    td { (text::line(one.text("last_error"))) }
-                    td { a href=(format!("/admin/webhooks/{}/delete", escaped(one.text("id")))) { "Delete…" } }
-                } } }
-            } } }
-            details { summary { "New webhook" }
-                form.fields method="post" action="/admin/webhooks" {
-                    (token(visit.visitor))
-                    (field("url", "URL", "", "https://…"))
-                    button type="submit" { "Create" }
+            p { "A new key with the name " strong { (text::name(key.text("name"))) } " and the same rights is made. The old one (" code { (text::name(prefix)) } ") stays valid for the time below, so that programs can change over." }
+            form method="post" action=(format!("/admin/keys/{}/rotate", path_part(prefix))) {
+                (token(visit.visitor))
+                div.fields { (field("overlap", "The old key stays valid for", "", "24h, or 0s")) }
+                div.actions {
+                    button.primary type="submit" { "Rotate" }
+                    a.button href="/admin" { "Cancel" }
                 }
             }
         }
-    }
-}
-
-pub(crate) async fn create_webhook(visit: &Visit<'_>) -> Result<Answer, Failure> {
-    let made = visit
-        .call("POST /v1/webhooks", json!({ "url": visit.sent("url") }))
-        .await?;
-    Ok(secret(visit, "The secret of the webhook", made.text("secret")).into())
-}
-
-pub(crate) async fn confirm_webhook(visit: &Visit<'_>) -> Result<Answer, Failure> {
-    let id = visit.in_path("webhook");
-    let one = find(visit, "GET /v1/webhooks", "webhooks", "id", id).await?;
-    let effect = html! {
-        p { "Changes are no longer sent to " code { (text::name(one.text("url"))) } ". "
-            (one.items("dead_letters").len()) " deliveries that were given up are dropped." }
-        p.quiet { "This cannot be undone; a new webhook can be made." }
     };
-    Ok(confirm(
-        visit,
-        "Delete this webhook?",
-        &effect,
-        &format!("/admin/webhooks/{}/delete", escaped(id)),
-        "Delete",
-    ))
+    Ok(shell::page(visit.visitor, "/admin", "Rotate a key", &content).into())
 }
 
-pub(crate) async fn delete_webhook(visit: &Visit<'_>) -> Result<Answer, Failure> {
-    let fields = json!({ "webhook": visit.in_path("webhook") });
-    visit.call("DELETE /v1/webhooks/{webhook}", fields).await?;
-    Ok(Answer::See("/admin".to_owned()))
+pub(crate) async fn rotate(visit: &Visit<'_>) -> Result<Answer, Failure> {
+    let fields = json!({ "prefix": visit.in_path("prefix"), "overlap": visit.sent("overlap") });
+    let made = visit.call("POST /v1/keys/{prefix}/rotate", fields).await?;
+    Ok(secret(visit, "The new key", made.text("secret")).into())
+}
+
+/// Tokens and cost of the language model by day and task.
+fn model_section(server: &Value) -> Markup {
+    let model = server.get("model").unwrap_or(&Value::Null);
+    let accounts = model.items("accounts");
+    html! {
+        section.card {
+            h2 { "Language model" }
+            (shell::notices(model))
+            @if accounts.is_empty() { p.quiet { "No language model was used for this tenant in the last days of use." } }
+            @else { div.scroll tabindex="0" role="group" aria-label="Table" { table {
+                thead { tr { th { "Day" } th { "Task" } th.count { "Calls" } th.count { "Tokens read" } th.count { "Tokens written" } th.count { "Cost" } } }
+                tbody { @for one in accounts { tr {
+                    td.time { (text::name(one.text("day"))) } td { (text::name(one.text("task"))) }
+                    td.count { (text::grouped(one.whole("calls"))) }
+                    td.count { (text::grouped(one.whole("input_tokens"))) }
+                    td.count { (text::grouped(one.whole("output_tokens"))) }
+                    td.count { (text::name(one.text("cost"))) }
+                } } }
+            } } }
+            p.quiet { "Prices and daily limits are set under [llm] in mnemon.toml." }
+        }
+    }
 }
 
 fn quota_section(server: &Value) -> Markup {
@@ -270,20 +270,33 @@ fn plain(value: &Value) -> String {
 }
 
 pub(crate) async fn audit(visit: &Visit<'_>) -> Result<Answer, Failure> {
-    let limit = visit
-        .asked("limit")
-        .and_then(|limit| limit.parse::<usize>().ok());
-    let limit = limit.unwrap_or(ENTRIES).clamp(1, MOST_ENTRIES);
-    let entries = visit.api.audit(limit).await?;
-    let more = (entries.len() == limit && limit < MOST_ENTRIES)
-        .then(|| link("/admin/audit", &[("limit", &MOST_ENTRIES.to_string())]));
+    let before = visit.asked("before");
+    let before = before.and_then(|before| before.parse::<u64>().ok());
+    let page = visit.api.audit(before, ENTRIES).await?;
+    let next = shell::next(&page).map(|next| link("/admin/audit", &[("before", &next)]));
+    let first = before.map(|_| "/admin/audit");
+    let unreadable = page.whole("unreadable");
     let content = html! {
         h1 { "Audit log" }
-        p.quiet { "Requests that change something, and refused ones, newest first. Each entry has the hash of the one before it; " code { "mnemon audit verify" } " checks the chain." }
-        @if entries.is_empty() { p { "None of the newest 10,000 entries of the server concerns this tenant." } }
-        @else { div.scroll tabindex="0" role="group" aria-label="Table" { table {
+        p.quiet { "Requests that change something, and refused ones, of this tenant, newest first. Each entry has the hash of the entry before it; " code { "mnemon audit verify" } " checks the chain." }
+        @if unreadable > 0 {
+            p.notice { (text::grouped(unreadable)) " lines of the log are damaged and are not shown. " code { "mnemon audit verify" } " names them." }
+        }
+        @if !page.flag("is_kept") {
+            p.notice { "This server writes no audit log. Set " code { "server.audit" } " to a path in mnemon.toml." }
+        } @else if !page.items("entries").is_empty() { (audit_table(page.items("entries"))) }
+        @else if next.is_some() { p { "None of the entries that were read for this page is of this tenant; older ones may be." } }
+        @else { p { "There are no entries of this tenant" @if first.is_some() { " before these" } "." } }
+        (shell::paging(first, next.as_deref()))
+    };
+    Ok(shell::page(visit.visitor, "/admin", "Audit log", &content).into())
+}
+
+fn audit_table(entries: &[Value]) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="group" aria-label="Table" { table {
             thead { tr { th.count { "No." } th { "Time (UTC)" } th { "Caller" } th { "Operation" } th.count { "Records" } th.count { "Status" } } }
-            tbody { @for one in &entries { tr {
+            tbody { @for one in entries { tr {
                 td.count { (one.whole("seq")) }
                 td.time { (text::time(one.text("at"))) }
                 td { (text::name(one.text("caller"))) }
@@ -291,8 +304,6 @@ pub(crate) async fn audit(visit: &Visit<'_>) -> Result<Answer, Failure> {
                 td.count { (one.whole("count")) }
                 td.count { (one.whole("status")) }
             } } }
-        } } }
-        @if let Some(more) = more { nav.paging { a href=(more) { "More entries" } } }
-    };
-    Ok(shell::page(visit.visitor, "/admin", "Audit log", &content).into())
+        } }
+    }
 }

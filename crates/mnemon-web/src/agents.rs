@@ -5,7 +5,7 @@ use futures::join;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use crate::shell::escaped;
+use crate::shell::path_part;
 use crate::text::{self, Fields};
 use crate::{Answer, Failure, Visit, markdown, record, shell};
 
@@ -41,7 +41,7 @@ pub(crate) async fn list(visit: &Visit<'_>) -> Result<Answer, Failure> {
                 table {
                     thead { tr { th { "Name" } th { "Lead" } th { "Members" } } }
                     tbody { @for one in teams.items("teams") { tr {
-                        td.content { a data-row href=(format!("/teams/{}", escaped(one.text("name")))) { (text::name(one.text("name"))) } }
+                        td.content { a data-row href=(format!("/teams/{}", path_part(one.text("name")))) { (text::name(one.text("name"))) } }
                         td { (text::name(one.text("lead"))) }
                         td { @for member in one.texts("members") { (text::name(member)) " " } }
                     } } }
@@ -54,7 +54,7 @@ pub(crate) async fn list(visit: &Visit<'_>) -> Result<Answer, Failure> {
 
 /// Members of a team are named TEAM/MEMBER.
 fn agent_path(name: &str) -> String {
-    format!("/agents/{}", escaped(name))
+    format!("/agents/{}", path_part(name))
 }
 
 pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
@@ -130,7 +130,7 @@ pub(crate) async fn team(visit: &Visit<'_>) -> Result<Answer, Failure> {
         h1 { "Team " (text::name(team)) }
         (shell::notices(&status))
         p.facts { "Members: " @for one in status.texts("members") {
-            a href=(shell::link(&format!("/teams/{}", escaped(team)), &[("member", one)])) aria-current=[(Some(one) == member).then_some("true")] { (text::name(one)) }
+            a href=(shell::link(&format!("/teams/{}", path_part(team)), &[("member", one)])) aria-current=[(Some(one) == member).then_some("true")] { (text::name(one)) }
         } }
         (board(&status))
         (blockers(&status))

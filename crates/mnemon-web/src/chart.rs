@@ -14,36 +14,60 @@ pub(crate) fn bar(share: f64) -> Markup {
     }
 }
 
-/// Columns that a chart has room for, at least.
-const SLOTS: usize = 24;
+/// Size of a chart of lines; the stylesheet stretches it.
+const WIDTH: f64 = 600.0;
+const HEIGHT: f64 = 120.0;
 
-/// Columns of counts, with a label for the first and the last.
-pub(crate) fn columns(counts: &[(String, u64)], about: &str) -> Markup {
-    let most = counts
-        .iter()
-        .map(|(_, count)| *count)
-        .max()
-        .unwrap_or(0)
-        .max(1);
-    // A single column does not fill the chart.
-    let step = 600.0 / counts.len().max(SLOTS) as f64;
-    let (first, last) = (counts.first(), counts.last());
+/// A line of a chart: its name, its class, and points of time and share of the height.
+pub(crate) struct Line<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) class: &'a str,
+    pub(crate) points: Vec<(i64, f64)>,
+}
+
+/// Lines over time, with labels for the beginning and the end.
+pub(crate) fn lines(lines: &[Line<'_>], about: &str, ends: (&str, &str)) -> Markup {
+    let times = || {
+        lines
+            .iter()
+            .flat_map(|line| line.points.iter().map(|(at, _)| *at))
+    };
+    let first = times().min().unwrap_or(0);
+    let span = (times().max().unwrap_or(first) - first).max(1) as f64;
+    let place = |(at, share): &(i64, f64)| {
+        let x = (*at - first) as f64 / span * WIDTH;
+        let y = HEIGHT - share.clamp(0.0, 1.0) * (HEIGHT - 4.0) - 2.0;
+        (x, y)
+    };
     html! {
         figure.chart {
-            svg viewBox="0 0 600 80" preserveAspectRatio="none" role="img" aria-label=(about) {
-                @for (place, (label, count)) in counts.iter().enumerate() {
-                    @let height = (*count as f64 / most as f64 * 76.0).max(if *count > 0 { 2.0 } else { 0.5 });
-                    rect.fill x=(format!("{:.1}", place as f64 * step + 1.0)) y=(format!("{:.1}", 80.0 - height))
-                        width=(format!("{:.1}", (step - 2.0).max(1.0))) height=(format!("{height:.1}")) rx="1" {
-                        title { (label) ": " (count) }
-                    }
+            svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none" role="img" aria-label=(about) {
+                @for line in lines {
+                    @let places: Vec<(f64, f64)> = line.points.iter().map(place).collect();
+                    path class={ "line " (line.class) } d=(path(&places)) { title { (line.name) } }
                 }
             }
             figcaption {
-                span { (first.map_or("", |(label, _)| label)) }
+                span { (ends.0) }
                 span { (about) }
-                span { (last.map_or("", |(label, _)| label)) }
+                span { (ends.1) }
+            }
+            @if lines.len() > 1 {
+                p.legend { @for line in lines { span class={ "key " (line.class) } { (line.name) } } }
             }
         }
     }
+}
+
+/// The commands of a path through these places. A single place becomes a short line.
+fn path(places: &[(f64, f64)]) -> String {
+    let mut path = String::new();
+    for (place, (x, y)) in places.iter().enumerate() {
+        let command = if place == 0 { 'M' } else { 'L' };
+        path.push_str(&format!("{command}{x:.1} {y:.1}"));
+    }
+    if let [(_, y)] = places {
+        path.push_str(&format!("L{WIDTH:.1} {y:.1}"));
+    }
+    path
 }

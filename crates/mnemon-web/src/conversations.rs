@@ -4,15 +4,23 @@ use futures::join;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use crate::shell::{escaped, field, label, link, token};
+use crate::shell::{field, label, link, path_part, token};
 use crate::text::{self, Fields};
 use crate::{Answer, Failure, Visit, chart, shell};
 
 const PAGE: u64 = 50;
 /// Messages on a page of a conversation.
-const MESSAGES: u64 = 100;
-/// Characters of a message in the list; the rest opens in place.
+const MESSAGES: u64 = 40;
+/// Messages of the window that are shown, the newest ones.
+const WINDOW: usize = 40;
+/// Characters of a message, over all its blocks; a link opens the whole message.
 const MESSAGE: usize = 600;
+/// Blocks of a message that are shown.
+const BLOCKS: usize = 8;
+/// Compressions that are listed.
+const EVENTS: usize = 50;
+/// Replaced messages that are opened in place.
+const REPLACED: usize = 40;
 
 pub(crate) async fn list(visit: &Visit<'_>) -> Result<Answer, Failure> {
     let skip = visit
@@ -56,9 +64,30 @@ pub(crate) async fn list(visit: &Visit<'_>) -> Result<Answer, Failure> {
 
 fn path(session: &str, user: &str) -> String {
     link(
-        &format!("/conversations/{}", escaped(session)),
+        &format!("/conversations/{}", path_part(session)),
         &[("user", user)],
     )
+}
+
+/// The conversation that is shown, with its address.
+struct Shown<'a> {
+    session: &'a str,
+    user: &'a str,
+    /// The id of the message that is shown as a whole.
+    whole: &'a str,
+    before: &'a str,
+}
+
+impl Shown<'_> {
+    /// The same page with other fields in its query.
+    fn link(&self, more: &[(&str, &str)]) -> String {
+        let fields = [("user", self.user), ("before", self.before)];
+        let fields = [fields.as_slice(), more].concat();
+        link(
+            &format!("/conversations/{}", path_part(self.session)),
+            &fields,
+        )
+    }
 }
 
 pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
@@ -70,36 +99,67 @@ pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
     );
     let window = visit.aside("GET /v1/conversations/{session}/window", of.clone());
     let events = visit.aside("GET /v1/conversations/{session}/compressions", of);
-    let (said, window, events) = join!(said, window, events);
+    let (said, window, events, replaced) = join!(said, window, events, replaced(visit));
     let said = said?;
-    let user = user.unwrap_or_default();
+    let shown = Shown {
+        session,
+        user: user.unwrap_or_default(),
+        whole: visit.asked("message").unwrap_or_default(),
+        before: visit.asked("before").unwrap_or_default(),
+    };
     let earlier = shell::next(&said).map(|before| {
-        let path = format!("/conversations/{}", escaped(session));
-        link(&path, &[("user", user), ("before", &before)])
+        let path = format!("/conversations/{}", path_part(session));
+        link(&path, &[("user", shown.user), ("before", &before)])
     });
     let seen = window.items("messages");
-    let tokens: u64 = seen.iter().map(|one| one.whole("tokens")).sum();
     let content = html! {
         h1 { "Conversation " (text::name(session)) }
         @if let Some(done) = visit.asked("done") { div.done role="status" { p { (done_words(done)) } } }
-        @if visit.visitor.may_write { (actions(visit, session, user)) }
+        @if visit.visitor.may_write { (actions(visit, session, shown.user)) }
         (tiers(seen))
         div.beside.even {
             section.card aria-label="Said" {
                 h2 { "Said" }
                 (shell::notices(&said))
                 @if let Some(earlier) = earlier { p { a href=(earlier) { "Earlier messages" } } }
-                ol.messages { @for one in said.items("messages") { li { (message(one)) } } }
+                ol.messages { @for one in said.items("messages") { li { (message(one, &shown)) } } }
             }
-            section.card aria-label="The window" {
-                h2 { "What the model sees " small { (text::grouped(tokens)) " tokens" } }
-                (shell::notices(&window))
-                ol.messages { @for one in seen { li { (seen_message(one)) } } }
-            }
+            section.card aria-label="The window" { (window_section(&window, &shown, &replaced)) }
         }
         (compressions(&events))
     };
     Ok(shell::page(visit.visitor, "/conversations", "Conversation", &content).into())
+}
+
+/// The messages that a message of the window stands for, if the visitor opens it.
+async fn replaced(visit: &Visit<'_>) -> (String, Value) {
+    let Some(uuid) = visit.asked("open") else {
+        return (String::new(), Value::Null);
+    };
+    let fields = json!({
+        "session": visit.in_path("session"), "user": visit.asked("user"),
+        "working_context_offload_uuid": uuid,
+    });
+    let route = "GET /v1/conversations/{session}/replaced/{working_context_offload_uuid}";
+    (uuid.to_owned(), visit.aside(route, fields).await)
+}
+
+fn window_section(window: &Value, shown: &Shown<'_>, replaced: &(String, Value)) -> Markup {
+    let seen = window.items("messages");
+    let tokens: u64 = seen.iter().map(|one| one.whole("tokens")).sum();
+    let left_out = seen.len().saturating_sub(WINDOW);
+    // An opened message is shown wherever it stands.
+    let is_shown = |place: usize, one: &Value| {
+        place >= left_out || !replaced.0.is_empty() && one.text("uuid") == replaced.0
+    };
+    let all = seen.iter().enumerate();
+    let all = all.filter(|(place, one)| is_shown(*place, one));
+    html! {
+        h2 { "What the model sees " small { (text::grouped(tokens)) " tokens" } }
+        (shell::notices(window))
+        @if left_out > 0 { p.notice { (text::grouped(left_out as u64)) " earlier messages of the window are not shown." } }
+        ol.messages { @for (_, one) in all { li { (seen_message(one, shown, replaced)) } } }
+    }
 }
 
 fn done_words(done: &str) -> &'static str {
@@ -110,7 +170,7 @@ fn done_words(done: &str) -> &'static str {
 }
 
 fn actions(visit: &Visit<'_>, session: &str, user: &str) -> Markup {
-    let path = format!("/conversations/{}", escaped(session));
+    let path = format!("/conversations/{}", path_part(session));
     html! {
         div.actions {
             form.inline method="post" action={ (path) "/fork" } {
@@ -161,45 +221,77 @@ fn tiers(window: &[Value]) -> Markup {
     }
 }
 
-fn message(message: &Value) -> Markup {
+/// A message: its beginning, or the whole text if the visitor opened it.
+fn message(message: &Value, shown: &Shown<'_>) -> Markup {
     let speaker = match message.text("name") {
         "" => message.text("role").to_lowercase(),
         name => name.to_owned(),
     };
+    let id = message.text("id");
+    let is_whole = !id.is_empty() && id == shown.whole;
+    let blocks = message.items("content");
+    let most = if is_whole { text::WHOLE } else { MESSAGE };
+    let count = if is_whole { blocks.len() } else { BLOCKS };
+    let mut room = most;
+    let parts: Vec<(&Value, String, bool)> = blocks
+        .iter()
+        .take(count)
+        .map(|block| {
+            let words = words(block);
+            let (start, has_more) = text::cut(&words, room);
+            room -= start.chars().count();
+            (block, start.to_owned(), has_more)
+        })
+        .collect();
+    let is_cut = blocks.len() > count || parts.iter().any(|(.., has_more)| *has_more);
     html! {
         p.facts { strong { (text::name(&speaker)) } (text::time(message.text("timestamp"))) }
-        @for block in message.items("content") { (part(block)) }
+        @for (block, start, has_more) in &parts {
+            @if !matches!(block.text("type"), "text" | "") { (label(block.text("type"))) }
+            @if !start.is_empty() { pre.text dir="auto" { (text::clean(start)) @if *has_more { "…" } } }
+        }
+        @match (is_cut, is_whole) {
+            (true, false) => p { a.quiet href=(shown.link(&[("message", id)])) { "Open the whole message" } },
+            (true, true) => p.quiet { "The first " (text::grouped(text::WHOLE as u64)) " characters. " code { "mnemon chat tail" } " prints all of it." },
+            _ => {},
+        }
     }
 }
 
-/// A block of a message: text, or a call of a tool and its result.
-fn part(block: &Value) -> Markup {
-    let words = match block.text("type") {
+/// The text of a block of a message: text, or a call of a tool and its result.
+fn words(block: &Value) -> String {
+    match block.text("type") {
         "text" => block.text("text").to_owned(),
         "thinking" => block.text("thinking").to_owned(),
         _ => serde_json::to_string_pretty(block).unwrap_or_default(),
-    };
-    let (start, has_more) = text::cut(&words, MESSAGE);
-    html! {
-        @if !matches!(block.text("type"), "text" | "") { (label(block.text("type"))) }
-        @if has_more {
-            details.long {
-                summary { pre.text dir="auto" { (text::clean(start)) "…" } }
-                (text::block(&words))
-            }
-        } @else { pre.text dir="auto" { (text::clean(start)) } }
     }
 }
 
-fn seen_message(one: &Value) -> Markup {
-    let tier = one.text("as");
+fn seen_message(one: &Value, shown: &Shown<'_>, replaced: &(String, Value)) -> Markup {
+    let (tier, uuid) = (one.text("as"), one.text("uuid"));
+    let is_open = !uuid.is_empty() && uuid == replaced.0;
     html! {
         p.facts {
             span class={ "tier " (tier) } { (tier) }
             @if one.whole("covers") > 1 { span { "stands for " (one.whole("covers")) " messages" } }
             span.count { (text::grouped(one.whole("tokens"))) " tokens" }
+            @if is_open { a href=(shown.link(&[])) { "Close" } }
+            @else if !uuid.is_empty() { a data-open href=(shown.link(&[("open", uuid)])) { "Open" } }
         }
-        (message(one.get("message").unwrap_or(&Value::Null)))
+        (message(one.get("message").unwrap_or(&Value::Null), shown))
+        @if is_open { (originals(&replaced.1, shown)) }
+    }
+}
+
+/// The messages that a message of the window stands for.
+fn originals(replaced: &Value, shown: &Shown<'_>) -> Markup {
+    let all = replaced.items("messages");
+    html! {
+        div.originals {
+            (shell::notices(replaced))
+            ol.messages { @for one in all.iter().take(REPLACED) { li { (message(one, shown)) } } }
+            @if all.len() > REPLACED { p.notice { (text::grouped((all.len() - REPLACED) as u64)) " more are not shown." } }
+        }
     }
 }
 
@@ -208,11 +300,11 @@ fn compressions(events: &Value) -> Markup {
     html! {
         @if !all.is_empty() {
             section.card {
-                h2 { "Compressions" }
+                h2 { "Compressions" @if all.len() > EVENTS { " " small { "the newest " (EVENTS) " of " (text::grouped(all.len() as u64)) } } }
                 div.scroll tabindex="0" role="group" aria-label="Table" { table {
                     thead { tr { th { "Strategy" } th.count { "Messages" } th.count { "Tokens before" } th.count { "after" } } }
                     tbody {
-                        @for event in all {
+                        @for event in all.iter().rev().take(EVENTS) {
                             @let numbers = event.get("metadata").unwrap_or(&Value::Null);
                             tr {
                                 td { (text::name(event.text("eventType"))) }
@@ -239,7 +331,7 @@ pub(crate) async fn fork(visit: &Visit<'_>) -> Result<Answer, Failure> {
     visit
         .call("POST /v1/conversations/{session}/fork", fields)
         .await?;
-    let path = format!("/conversations/{}", escaped(to.unwrap_or_default()));
+    let path = format!("/conversations/{}", path_part(to.unwrap_or_default()));
     Ok(Answer::See(link(
         &path,
         &[("user", user.unwrap_or_default()), ("done", "fork")],
@@ -252,7 +344,7 @@ pub(crate) async fn snapshot(visit: &Visit<'_>) -> Result<Answer, Failure> {
     visit
         .call("POST /v1/conversations/{session}/snapshots", fields)
         .await?;
-    let path = format!("/conversations/{}", escaped(session));
+    let path = format!("/conversations/{}", path_part(session));
     Ok(Answer::See(link(
         &path,
         &[("user", user.unwrap_or_default()), ("done", "snapshot")],

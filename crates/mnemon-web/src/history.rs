@@ -185,16 +185,17 @@ pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
         Some("changed") => Some("Changed."),
         _ => None,
     };
+    let may_undo = visit.visitor.may_undo(changes);
     let content = html! {
         @if let Some(done) = done {
-            div.done role="status" { p { (done) } @if visit.visitor.may_write { (record::undo_button(visit, commit)) } }
+            div.done role="status" { p { (done) } @if may_undo { (record::undo_button(visit, commit)) } }
         }
         div.head {
             h1 { "Commit " (commit) }
-            @if done.is_none() && visit.visitor.may_write { (record::undo_button(visit, commit)) }
+            @if done.is_none() && may_undo { (record::undo_button(visit, commit)) }
         }
         p.facts { span { "by " (text::name(first.text("actor"))) } (text::time(first.text("at"))) }
-        @if visit.visitor.may_write {
+        @if may_undo {
             p.quiet { "Undo removes what this commit added, and restores what it changed or deleted. It is a commit itself, and can be undone." }
         }
         (shell::notices(&page))

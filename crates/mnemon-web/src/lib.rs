@@ -17,12 +17,14 @@ mod graph;
 mod history;
 mod markdown;
 mod overview;
+mod provenance;
 mod record;
 mod search;
 mod shell;
 mod sign_in;
 mod skills;
 mod text;
+mod webhooks;
 
 use std::pin::Pin;
 use std::sync::LazyLock;
@@ -81,10 +83,14 @@ pub trait Api: Send + Sync {
     /// the body are all in `fields`.
     async fn call(&self, route: &str, fields: Map<String, Value>) -> Result<Value, Failure>;
 
-    /// The newest entries of the audit log that are of the visitor's tenant, newest first.
-    async fn audit(&self, limit: usize) -> Result<Vec<Value>, Failure>;
+    /// A page of the audit log: `entries` of the visitor's tenant that are older than `before`, newest
+    /// first, `next`, `unreadable`, and `is_kept`, which is false without a log.
+    async fn audit(&self, before: Option<u64>, limit: usize) -> Result<Value, Failure>;
 
-    /// The state of the server: `quota`, `uptime_seconds`, `routes`, `tenants`, `warnings`.
+    /// Points in time with the number of changes up to each: `points` with `at` and `count`.
+    async fn growth(&self) -> Result<Value, Failure>;
+
+    /// The state of the server: `quota`, `uptime_seconds`, `routes`, `tenants`, `failures`, `model`.
     async fn server(&self) -> Result<Value, Failure>;
 }
 
@@ -132,6 +138,28 @@ pub struct Visitor {
     pub token: String,
 }
 
+impl Visitor {
+    /// Whether the key may change a record: one that is bound to a user changes only that user's.
+    fn may_change(&self, record: &Value) -> bool {
+        let owner = record.pointer("/owner/user").and_then(Value::as_str);
+        self.may_write && (self.user.is_none() || self.user.as_deref() == owner)
+    }
+
+    /// Whether the key may undo a commit of these changes: one that is bound to a user undoes its own
+    /// commits, and those of which all records are that user's.
+    fn may_undo(&self, changes: &[Value]) -> bool {
+        let actor = format!("http:{}", self.name);
+        let is_own = |change: &Value| {
+            let mut versions = ["before", "after"]
+                .iter()
+                .filter_map(|name| change.get(name));
+            change.get("actor").and_then(Value::as_str) == Some(actor.as_str())
+                || versions.all(|version| version.is_null() || self.may_change(version))
+        };
+        self.may_write && (self.user.is_none() || changes.iter().all(is_own))
+    }
+}
+
 /// What the visitor may do with the demonstration memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Demo {
@@ -154,7 +182,7 @@ pub struct Visit<'a> {
 
 impl Visit<'_> {
     fn in_path(&self, name: &str) -> &str {
-        value(&self.path, name).unwrap_or_default()
+        shell::unescaped_part(value(&self.path, name).unwrap_or_default())
     }
 
     /// A field of the query that is not empty.
@@ -177,8 +205,7 @@ impl Visit<'_> {
         self.api.call(route, fields).await
     }
 
-    /// The same, for something beside the main matter of a page: a page without it is better than
-    /// none.
+    /// The same for a secondary part of a page: the page shows the failure in its place.
     async fn aside(&self, route: &str, fields: Value) -> Value {
         self.call(route, fields)
             .await
@@ -195,6 +222,8 @@ fn value<'a>(fields: &'a [(String, String)], name: &str) -> Option<&'a str> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     Html(String),
+    /// The browser has the newest state.
+    Unchanged,
     /// Go to another page.
     See(String),
     /// Go to another page, and show the demonstration memory from now on, or no longer.
@@ -254,9 +283,13 @@ pages! {
     "POST" "/admin/keys" admin::create_key;
     "GET" "/admin/keys/{prefix}/revoke" admin::confirm_revoke;
     "POST" "/admin/keys/{prefix}/revoke" admin::revoke;
-    "POST" "/admin/webhooks" admin::create_webhook;
-    "GET" "/admin/webhooks/{webhook}/delete" admin::confirm_webhook;
-    "POST" "/admin/webhooks/{webhook}/delete" admin::delete_webhook;
+    "GET" "/admin/keys/{prefix}/rotate" admin::confirm_rotate;
+    "POST" "/admin/keys/{prefix}/rotate" admin::rotate;
+    "POST" "/admin/webhooks" webhooks::create;
+    "GET" "/admin/webhooks/{webhook}/delete" webhooks::confirm_delete;
+    "POST" "/admin/webhooks/{webhook}/delete" webhooks::delete;
+    "GET" "/admin/webhooks/{webhook}/failed" webhooks::failed_deliveries;
+    "POST" "/admin/webhooks/{webhook}/redeliver" webhooks::redeliver;
     "POST" "/demo" demo::load;
     "POST" "/demo/leave" demo::leave;
     "GET" "/demo/remove" demo::confirm_remove;

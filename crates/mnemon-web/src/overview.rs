@@ -9,34 +9,51 @@ use serde_json::{Value, json};
 use crate::text::{self, Fields};
 use crate::{Answer, Demo, Failure, Visit, chart, history, shell};
 
-/// Changes that the chart of activity counts.
-const CHANGES: u64 = 200;
 /// Changes in the list.
-const LISTED: usize = 8;
+const LISTED: u64 = 8;
+/// The share of a quota from which on a warning is shown.
+const NEARLY_FULL: f64 = 0.9;
 
 pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
-    let recent = visit.call("GET /v1/history", json!({ "limit": CHANGES }));
     if visit.asked("part") == Some("recent") {
-        return Ok(changes(&recent.await?).into());
+        return newer(visit).await;
     }
+    let recent = visit.call("GET /v1/history", json!({ "limit": LISTED }));
     let is_of_tenant = visit.visitor.user.is_none();
     let of_tenant = async {
         match is_of_tenant {
             true => Some(join!(
                 visit.aside("GET /v1/stats", json!({})),
                 visit.aside("GET /v1/learn", json!({})),
+                growth(visit),
             )),
             false => None,
         }
     };
     let server = async {
         match visit.visitor.is_admin {
-            true => visit.api.server().await.unwrap_or_default(),
+            true => visit
+                .api
+                .server()
+                .await
+                .unwrap_or_else(|failure| json!({ "failure": failure.detail })),
             false => Value::Null,
         }
     };
-    let notes = visit.aside("GET /v1/notes/stats", json!({}));
-    let (recent, of_tenant, server, notes) = join!(recent, of_tenant, server, notes);
+    let webhooks = async {
+        match visit.visitor.is_admin && is_of_tenant {
+            true => visit.aside("GET /v1/webhooks", json!({})).await,
+            false => Value::Null,
+        }
+    };
+    let notes = async {
+        match is_of_tenant {
+            true => Value::Null,
+            false => visit.aside("GET /v1/notes/stats", json!({})).await,
+        }
+    };
+    let (recent, of_tenant, server, webhooks, notes) =
+        join!(recent, of_tenant, server, webhooks, notes);
     let recent = recent?;
     let is_empty = recent.items("changes").is_empty();
     let content = html! {
@@ -44,8 +61,12 @@ pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
         @if is_empty { (welcome(visit)) }
         @else {
             @match &of_tenant {
-                Some((stats, learning)) => {
-                    (warnings(stats, &server)) (numbers(stats, learning)) (groups(stats))
+                Some((stats, learning, growth)) => {
+                    (shell::notices(&server))
+                    (warnings(stats, &server, &webhooks))
+                    (numbers(stats, learning))
+                    div.columns { (growth_section(growth)) (tiers(stats)) }
+                    (groups(stats))
                 }
                 None => (own_numbers(&notes)),
             }
@@ -58,6 +79,30 @@ pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
         @if visit.visitor.demo == Demo::Offered && !is_empty { (demo_offer(visit)) }
     };
     Ok(shell::page(visit.visitor, "/", "Overview", &content).into())
+}
+
+/// The newest changes, if the browser does not show them already. A browser asks every few seconds, so
+/// one change is read where there is none to show.
+async fn newer(visit: &Visit<'_>) -> Result<Answer, Failure> {
+    let shown = visit.asked("after");
+    if shown.is_some() {
+        let newest = visit.call("GET /v1/history", json!({ "limit": 1 })).await?;
+        if shown == Some(newest_seq(&newest).to_string().as_str()) {
+            return Ok(Answer::Unchanged);
+        }
+    }
+    let recent = visit.call("GET /v1/history", json!({ "limit": LISTED }));
+    Ok(changes(&recent.await?).into())
+}
+
+fn newest_seq(recent: &Value) -> u64 {
+    let newest = recent.items("changes").first();
+    newest.map_or(0, |change| change.whole("seq"))
+}
+
+async fn growth(visit: &Visit<'_>) -> Value {
+    let growth = visit.api.growth().await;
+    growth.unwrap_or_else(|failure| json!({ "failure": failure.detail }))
 }
 
 /// The first thing that a newcomer sees.
@@ -77,14 +122,17 @@ fn welcome(visit: &Visit<'_>) -> Markup {
 fn demo_offer(visit: &Visit<'_>) -> Markup {
     html! {
         div.offer {
-            p { "Or look around first: the demonstration is a small memory in a tenant of its own." }
+            p { "Or look around first: the demonstration is a small memory in a separate tenant." }
             (shell::button(visit.visitor, "/demo", "Load the demonstration", "primary"))
         }
     }
 }
 
-fn warnings(stats: &Value, server: &Value) -> Markup {
+/// What needs attention, each with the way to mend it.
+fn warnings(stats: &Value, server: &Value, webhooks: &Value) -> Markup {
     let expired = stats.whole("expired");
+    let failed = webhooks.items("webhooks").iter();
+    let failed: usize = failed.map(|one| one.items("dead_letters").len()).sum();
     html! {
         (shell::notices(stats))
         @if expired > 0 {
@@ -93,13 +141,31 @@ fn warnings(stats: &Value, server: &Value) -> Markup {
                 (shell::command("mnemon upkeep"))
             }
         }
-        @for warning in server.items("warnings") {
+        @if let Some(share) = quota_share(stats, server) {
             div.warning {
-                p { (text::clean(warning.text("text"))) }
-                (shell::command(warning.text("command")))
+                p { "This tenant uses " (format!("{:.0} %", share * 100.0)) " of its quota of records; writes are refused when it is full. Delete records, or raise " code { "records" } " under [server.quota] in mnemon.toml." }
             }
         }
+        @for failure in server.items("failures") {
+            div.warning {
+                p { "Failures of " (text::name(failure.text("of"))) " since the start of the server: " (text::grouped(failure.whole("count"))) ". The log of the server has the reasons; this checks the configuration:" }
+                (shell::command("mnemon doctor"))
+            }
+        }
+        @if failed > 0 {
+            div.warning { p { (text::grouped(failed as u64)) " deliveries of webhooks were given up. " a href="/admin" { "Send them again" } " when the receiver works." } }
+        }
+        @if server.get("has_audit_log").and_then(Value::as_bool) == Some(false) {
+            div.warning { p { "No audit log is written. Set " code { "server.audit" } " to a path in mnemon.toml." } }
+        }
     }
+}
+
+/// The used share of the quota of records, if it is nearly used up.
+fn quota_share(stats: &Value, server: &Value) -> Option<f64> {
+    let most = server.pointer("/quota/records").and_then(Value::as_u64)?;
+    let share = stats.whole("records") as f64 / most.max(1) as f64;
+    (share >= NEARLY_FULL).then_some(share)
 }
 
 fn numbers(stats: &Value, learning: &Value) -> Markup {
@@ -171,64 +237,112 @@ fn groups(stats: &Value) -> Markup {
     }
 }
 
-/// The activity as a chart, and the newest changes.
-fn changes(recent: &Value) -> Markup {
-    let all = recent.items("changes");
+/// The number of changes over time.
+fn growth_section(growth: &Value) -> Markup {
+    let points = growth.items("points");
+    let most = points
+        .iter()
+        .map(|point| point.whole("count"))
+        .max()
+        .unwrap_or(0)
+        .max(1);
+    let places = points.iter().filter_map(|point| {
+        let share = point.whole("count") as f64 / most as f64;
+        Some((text::millis(point.text("at"))?, share))
+    });
+    let line = chart::Line {
+        name: "changes",
+        class: "fill-below",
+        points: places.collect(),
+    };
+    let day = |point: Option<&Value>| {
+        point
+            .map_or("", |point| point.text("at"))
+            .get(..10)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let ends = (day(points.first()), day(points.last()));
     html! {
-        @if all.is_empty() {
-            p.quiet { "Nothing has changed yet." }
-        } @else {
-            @let (counts, about) = activity(all);
-            (chart::columns(&counts, &about))
-            (history::table(all.get(..LISTED).unwrap_or(all)))
+        section.card.wide {
+            h2 { "Growth" }
+            (shell::notices(growth))
+            @if !points.is_empty() {
+                @let about = format!("{} changes so far", text::grouped(most));
+                (chart::lines(&[line], &about, (&ends.0, &ends.1)))
+            }
         }
     }
 }
 
-/// Counts of changes by day, or by hour or minute where they are of one day or one hour.
-fn activity(changes: &[Value]) -> (Vec<(String, u64)>, String) {
-    let words = [(10, "day"), (13, "hour"), (16, "minute")];
-    let span = |length: usize| {
-        let mut all = changes
-            .iter()
-            .map(|change| prefix(change.text("at"), length));
-        let first = all.next();
-        all.any(|one| Some(one) != first)
-    };
-    let found = words.into_iter().find(|(length, _)| span(*length));
-    let (length, word) = found.unwrap_or((16, "minute"));
-    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    for change in changes {
-        *counts.entry(prefix(change.text("at"), length)).or_default() += 1;
+/// Records by how near they are to a prompt.
+fn tiers(stats: &Value) -> Markup {
+    let (hot, warm) = (
+        count(stats, "kind", "session"),
+        count(stats, "kind", "summary"),
+    );
+    let cold = stats.whole("records").saturating_sub(hot + warm);
+    let rows = [
+        ("hot", "windows and saved states", hot),
+        ("warm", "summaries", warm),
+        ("cold", "found by search", cold),
+        ("frozen", "old versions, for undo", stats.whole("history")),
+    ];
+    let most = rows
+        .iter()
+        .map(|(.., count)| *count)
+        .max()
+        .unwrap_or(0)
+        .max(1);
+    html! {
+        section.card {
+            h2 { "By tier" }
+            table.counts {
+                thead.hidden { tr { th { "Tier" } th { "Share" } th { "Records" } } }
+                tbody {
+                    @for (tier, about, count) in rows {
+                        tr {
+                            th scope="row" { (tier) " " span.quiet { (about) } }
+                            td { (chart::bar(count as f64 / most as f64)) }
+                            td.count { (text::grouped(count)) }
+                        }
+                    }
+                }
+            }
+        }
     }
-    let count = changes.len();
-    (
-        counts.into_iter().collect(),
-        format!("the last {count} changes by {word}"),
-    )
 }
 
-fn prefix(time: &str, length: usize) -> String {
-    time.get(..length).unwrap_or(time).replace('T', " ")
+/// The newest changes, with the number by which a browser asks for newer ones.
+fn changes(recent: &Value) -> Markup {
+    let all = recent.items("changes");
+    html! {
+        div data-seq=(newest_seq(recent)) {
+            @if all.is_empty() { p.quiet { "Nothing has changed yet." } }
+            @else { (history::table(all)) }
+        }
+    }
 }
 
 fn latencies(server: &Value) -> Markup {
     html! {
         section.card {
             div.head { h2 { "Server" } a href="/docs" { "API reference" } }
-            p.quiet { "Running for " (duration(server.whole("uptime_seconds"))) ". Mean time of an answer by route:" }
-            table {
-                thead { tr { th { "Route" } th.count { "Requests" } th.count { "Mean ms" } } }
+            p.quiet { "Running for " (duration(server.whole("uptime_seconds"))) ". Time of an answer by route, in milliseconds:" }
+            div.scroll tabindex="0" role="group" aria-label="Table" { table {
+                thead { tr { th { "Route" } th.count { "Requests" } th.count { "Mean" } th.count { "p50" } th.count { "p99" } } }
                 tbody {
                     @for route in server.items("routes").iter().take(8) {
                         tr {
                             td { code { (route.text("route")) } }
                             td.count { (text::grouped(route.whole("requests"))) }
-                            td.count { (format!("{:.1}", route.number("mean_ms"))) }
+                            @for name in ["mean_ms", "p50_ms", "p99_ms"] {
+                                td.count { (format!("{:.1}", route.number(name))) }
+                            }
                         }
                     }
                 }
-            }
+            } }
         }
     }
 }

@@ -13,6 +13,7 @@ async function load(element, address) {
   try {
     const answer = await fetch(address, { signal: control.signal, credentials: "same-origin", redirect: "error" });
     if (!answer.ok) return false;
+    if (answer.status === 204) return true;
     const html = await answer.text();
     if (element.innerHTML !== html) element.innerHTML = html;
     decorate(element);
@@ -53,7 +54,8 @@ function live(form) {
 function follow(element) {
   setInterval(() => {
     const isUsed = element.contains(document.activeElement);
-    if (!document.hidden && !isUsed) load(element, element.dataset.live);
+    const shown = one("[data-seq]", element)?.dataset.seq ?? 0;
+    if (!document.hidden && !isUsed) load(element, `${element.dataset.live}&after=${shown}`);
   }, 5000);
 }
 

@@ -1,21 +1,14 @@
 //! Records: the list, one record with everything known about it, and its deletion.
 
-use std::collections::BTreeSet;
-
 use futures::join;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use crate::graph::{self, Node};
 use crate::shell::{KINDS, NAMESPACES, button, choice, field, link, record_path, token};
 use crate::text::{self, Fields};
-use crate::{Answer, Failure, Visit, history, shell};
+use crate::{Answer, Failure, Visit, history, provenance, shell};
 
 const PAGE: u64 = 50;
-/// How far the links of a record are followed, in each direction.
-const DEPTH: usize = 3;
-/// Records of a graph, in each direction.
-const RELATED: usize = 24;
 /// Characters of a content by which similar records are searched for.
 const QUERY: usize = 400;
 const SIMILAR: u64 = 6;
@@ -133,20 +126,20 @@ pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
     let (similar, changes, sources, derived) = join!(
         similar,
         changes,
-        sources(visit, &record),
-        derived(visit, &record)
+        provenance::sources(visit, &record),
+        provenance::derived(visit, &record)
     );
     let content = html! {
         div.head {
             h1 { "Record " (text::id(&id)) }
-            @if visit.visitor.may_write {
+            @if visit.visitor.may_change(&record) {
                 a.button.danger href={ (record_path(&id)) "/delete" } { "Delete…" }
             }
         }
         div.beside {
             div {
                 section.card { (text::block(record.text("content"))) (structured(&record)) }
-                (provenance(&record, &sources, &derived))
+                (provenance::section(&record, &sources, &derived))
                 (versions(&changes))
             }
             aside {
@@ -173,7 +166,7 @@ fn properties(record: &Value) -> Markup {
             @if let Some(importance) = importance { dt { "importance" } dd { (format!("{importance:.2}")) } }
             @if !record.texts("tags").is_empty() {
                 dt { "tags" }
-                dd { @for tag in record.texts("tags") { a href=(link("/records", &[("tag", tag)])) { "#" (text::name(tag)) } " " } }
+                dd { @for tag in record.texts("tags") { (shell::tag(tag, "/records")) " " } }
             }
             dt { "version" } dd { (record.whole("version")) }
             @for name in ["created", "updated", "expires", "valid_from", "valid_to"] {
@@ -198,102 +191,6 @@ fn structured(record: &Value) -> Markup {
                     (text::block(&serde_json::to_string_pretty(part).unwrap_or_default()))
                 }
             }
-        }
-    }
-}
-
-/// The records that it was made from, the nearest first.
-async fn sources(visit: &Visit<'_>, record: &Value) -> Vec<Node> {
-    let mut nodes: Vec<Node> = Vec::new();
-    let mut seen = BTreeSet::from([record.text("id").to_owned()]);
-    let mut level: Vec<(String, Value)> = vec![(record.text("id").to_owned(), record.clone())];
-    for depth in 1..=DEPTH {
-        let mut ids: Vec<String> = Vec::new();
-        for (child, of) in &level {
-            for source in of.texts("derived_from") {
-                let is_new = seen.insert(source.to_owned());
-                if is_new && ids.len() + nodes.len() < RELATED {
-                    ids.push(source.to_owned());
-                }
-                nodes.push(Node::link(source, child));
-            }
-        }
-        if ids.is_empty() {
-            break;
-        }
-        let found = visit
-            .aside("GET /v1/records/{id}", json!({ "ids": ids }))
-            .await;
-        level = with_ids(&found);
-        nodes.extend(
-            level
-                .iter()
-                .map(|(id, one)| Node::record(id, &title_text(one), -(depth as i32))),
-        );
-        // Sources that are deleted, or that the visitor may not see.
-        for missing in found.texts("missing") {
-            nodes.push(Node::missing(missing, -(depth as i32)));
-        }
-    }
-    nodes
-}
-
-/// The records that were made from it, the nearest first.
-async fn derived(visit: &Visit<'_>, record: &Value) -> Vec<Node> {
-    let mut nodes: Vec<Node> = Vec::new();
-    let mut seen = BTreeSet::from([record.text("id").to_owned()]);
-    let mut level = vec![record.text("id").to_owned()];
-    for depth in 1..=DEPTH {
-        let fields = json!({ "derived_from": level, "limit": RELATED, "order": "oldest" });
-        let found = visit.aside("GET /v1/records", fields).await;
-        let mut next = Vec::new();
-        for (id, one) in with_ids(&found) {
-            let of_level = one.texts("derived_from").into_iter();
-            let of_level = of_level.filter(|source| level.iter().any(|known| known == source));
-            nodes.extend(of_level.map(|source| Node::link(source, &id)));
-            if seen.insert(id.clone()) && next.len() < RELATED {
-                nodes.push(Node::record(&id, &title_text(&one), depth as i32));
-                next.push(id);
-            }
-        }
-        if next.is_empty() {
-            break;
-        }
-        level = next;
-    }
-    nodes
-}
-
-fn with_ids(found: &Value) -> Vec<(String, Value)> {
-    let records = found.items("records").iter();
-    records
-        .map(|one| (one.text("id").to_owned(), one.clone()))
-        .collect()
-}
-
-fn title_text(record: &Value) -> String {
-    let words = match record.text("summary") {
-        "" => record.text("content"),
-        summary => summary,
-    };
-    let (words, _) = text::cut(words.trim_start(), 60);
-    format!(
-        "{}: {}",
-        record.text("kind"),
-        text::clean(words).replace(['\n', '\t'], " ")
-    )
-}
-
-fn provenance(record: &Value, sources: &[Node], derived: &[Node]) -> Markup {
-    let own = Node::record(record.text("id"), &title_text(record), 0);
-    let all: Vec<&Node> = sources.iter().chain([&own]).chain(derived).collect();
-    html! {
-        section.card {
-            h2 { "Where it comes from, and what was made from it" }
-            @if sources.is_empty() && derived.is_empty() {
-                p.quiet { "It was not made from other records, and none was made from it. Origin: "
-                    (text::name(record.text("origin"))) "." }
-            } @else { (graph::draw(&all)) }
         }
     }
 }
@@ -342,8 +239,6 @@ pub(crate) async fn confirm_delete(visit: &Visit<'_>) -> Result<Answer, Failure>
         .call("POST /v1/forget/preview", json!({ "ids": [id] }))
         .await?;
     let derived = effect.texts("cascaded");
-    // A key of one user is not shown them, as they may be records of others.
-    let is_known = effect.get("cascaded").is_some();
     let shown: Vec<&str> = derived.iter().copied().take(LISTED).collect();
     let found = match shown.is_empty() {
         true => Value::Null,
@@ -353,14 +248,18 @@ pub(crate) async fn confirm_delete(visit: &Visit<'_>) -> Result<Answer, Failure>
                 .await
         }
     };
+    if !visit.visitor.may_change(&record) {
+        let what = "this key may not delete this record";
+        return Err(Failure::new(403, "denied", what));
+    }
     let content = html! {
         h1 { "Delete this record?" }
         section.card {
             (table(std::slice::from_ref(&record)))
-            @if !is_known {
-                p { "Records that were derived from it go with it, also those of other users." }
-            } @else if derived.is_empty() {
-                p { "No other record goes with it." }
+            // A key of one user gets a notice if records of others go with it.
+            (shell::notices(&effect))
+            @if derived.is_empty() {
+                @if effect.texts("notices").is_empty() { p { "No other record goes with it." } }
             } @else {
                 h2 { (derived.len()) " derived " (if derived.len() == 1 { "record goes" } else { "records go" }) " with it" }
                 (table(found.items("records")))

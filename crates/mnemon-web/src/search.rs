@@ -4,7 +4,7 @@ use futures::join;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use crate::shell::{KINDS, NAMESPACES, choice, field, label, link, record_path};
+use crate::shell::{KINDS, NAMESPACES, choice, field, label, record_path};
 use crate::text::{self, Fields};
 use crate::{Answer, Failure, Visit, chart, shell};
 
@@ -217,7 +217,7 @@ pub(crate) fn facts(record: &Value) -> Markup {
                 @if !owner.text(name).is_empty() { span { (name) " " (text::name(owner.text(name))) } }
             }
             @for tag in record.texts("tags").iter().take(6) {
-                a href=(link("/search", &[("tag", tag)])) { "#" (text::name(tag)) }
+                (shell::tag(tag, "/search"))
             }
             (text::time(record.text("created")))
         }

@@ -30,9 +30,31 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'~');
 
-/// A part of a path, or a value of a query.
-pub(crate) fn escaped(text: &str) -> String {
+/// A value of a query.
+fn escaped(text: &str) -> String {
     utf8_percent_encode(text, ESCAPED).to_string()
+}
+
+/// A part of a path. Browsers drop the parts `.` and `..`, also percent-encoded ones, so that these get
+/// a `~` before them.
+pub(crate) fn path_part(text: &str) -> String {
+    match is_dots(text) {
+        true => format!("~{text}"),
+        false => escaped(text),
+    }
+}
+
+/// The text of a part of a path, which [`path_part`] made.
+pub(crate) fn unescaped_part(part: &str) -> &str {
+    match part.strip_prefix('~') {
+        Some(text) if is_dots(text) => text,
+        _ => part,
+    }
+}
+
+/// Whether a text is one or two dots, or such a text with `~` before it.
+fn is_dots(text: &str) -> bool {
+    matches!(text.trim_start_matches('~'), "." | "..")
 }
 
 /// A path with a query of the fields that have a value.
@@ -49,7 +71,7 @@ pub(crate) fn link(path: &str, query: &[(&str, &str)]) -> String {
 
 /// The page of a record.
 pub(crate) fn record_path(id: &str) -> String {
-    format!("/records/{}", escaped(id))
+    format!("/records/{}", path_part(id))
 }
 
 /// A whole page. `path` is the view of the navigation that it belongs to.
@@ -220,6 +242,18 @@ pub(crate) fn command(line: &str) -> Markup {
 /// A small label.
 pub(crate) fn label(word: &str) -> Markup {
     html! { span.label { (text::name(word)) } }
+}
+
+/// Characters of a tag that a list can be filtered by; records may have longer ones.
+const FILTER_TAG: usize = 50;
+
+/// A tag, with a link to its records where the API can list them.
+pub(crate) fn tag(tag: &str, path: &str) -> Markup {
+    let (_, is_long) = text::cut(tag, FILTER_TAG);
+    html! {
+        @if is_long { span { "#" (text::name(tag)) } }
+        @else { a href=(link(path, &[("tag", tag)])) { "#" (text::name(tag)) } }
+    }
 }
 
 /// Links to the first and to the next page of a list.

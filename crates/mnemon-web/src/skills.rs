@@ -1,12 +1,15 @@
 //! Skills and rules that were learnt, with their evidence.
 
+use futures::join;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use crate::shell::{choice, escaped, field, label, record_path, token};
+use crate::shell::{choice, field, label, path_part, record_path, token};
 use crate::text::{self, Fields};
 use crate::{Answer, Failure, Visit, chart, shell};
 
+/// Versions of a skill that the chart of its success shows.
+const VERSIONS: u64 = 50;
 const STATES: &[&str] = &["candidate", "active", "retired"];
 /// What a person may decide about a skill.
 const DECISIONS: &[(&str, &str)] = &[
@@ -51,7 +54,7 @@ fn row(one: &Value) -> Markup {
     let with = rate(evidence.get("with"));
     html! {
         tr {
-            td.content { a data-row href=(format!("/skills/{}", escaped(one.text("id")))) { (text::line(title(one))) } }
+            td.content { a data-row href=(format!("/skills/{}", path_part(one.text("id")))) { (text::line(title(one))) } }
             td { (state(evidence)) }
             td.count { (evidence.whole("support")) }
             td { (chart::bar(with.unwrap_or(0.0))) }
@@ -87,9 +90,13 @@ fn title(one: &Value) -> &str {
 }
 
 pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
-    let one = visit
-        .call("GET /v1/skills/{id}", json!({ "id": visit.in_path("id") }))
-        .await?;
+    let id = visit.in_path("id");
+    let versions = json!({ "id": id, "limit": VERSIONS });
+    let (one, versions) = join!(
+        visit.call("GET /v1/skills/{id}", json!({ "id": id })),
+        visit.aside("GET /v1/history", versions),
+    );
+    let one = one?;
     let evidence = one.get("evidence").unwrap_or(&Value::Null);
     let may_decide = visit.visitor.may_write && visit.visitor.user.is_none();
     let content = html! {
@@ -98,13 +105,13 @@ pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
             div.done role="status" { p { "Changed. The history has the commit, and can undo it." } a.button href="/history" { "History" } }
         }
         section.card { (body(&one)) }
-        section.card { h2 { "Evidence" } (rates(evidence)) }
+        section.card { h2 { "Evidence" } (rates(evidence)) (over_time(&versions)) }
         @if may_decide {
             section.card {
                 h2 { "Decide" }
                 p.quiet { "Agents see active skills only. An approved skill is active, a rejected or retired one is not. A pinned one is not retired by itself. Each decision can be undone in the history." }
                 div.actions { @for (decision, words) in DECISIONS {
-                    form method="post" action=(format!("/skills/{}/state", escaped(one.text("id")))) {
+                    form method="post" action=(format!("/skills/{}/state", path_part(one.text("id")))) {
                         (token(visit.visitor))
                         input type="hidden" name="decision" value=(decision);
                         button type="submit" { (words) }
@@ -114,7 +121,7 @@ pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
         }
         section.card {
             h2 { "Runs that speak for it" }
-            @if one.texts("runs").is_empty() { p.quiet { "None: somebody wrote it." } }
+            @if one.texts("runs").is_empty() { p.quiet { "None: a person wrote it." } }
             ul.plain { @for run in one.texts("runs").iter().take(50) {
                 li { a href=(record_path(run)) { (text::id(run)) } }
             } }
@@ -134,6 +141,35 @@ fn body(one: &Value) -> Markup {
             } }
             @if !skill.text("preferences").is_empty() { p { "Preferences: " (text::line(skill.text("preferences"))) } }
             @if !skill.text("task_type").is_empty() { p.quiet { "Type of task: " (text::name(skill.text("task_type"))) } }
+        }
+    }
+}
+
+/// The success with and without it, from the versions of its record.
+fn over_time(versions: &Value) -> Markup {
+    let line = |name: &'static str, class: &'static str| {
+        let versions = versions.items("changes").iter().rev();
+        let points = versions.filter_map(|change| {
+            let evidence = change.pointer("/after/metadata/evidence")?;
+            Some((text::millis(change.text("at"))?, rate(evidence.get(class))?))
+        });
+        chart::Line {
+            name,
+            class,
+            points: points.collect(),
+        }
+    };
+    let lines = [line("with it", "with"), line("without it", "without")];
+    let day = |version: Option<&Value>| {
+        let at = version.map_or("", |version| version.text("at"));
+        at.get(..10).unwrap_or(at).to_owned()
+    };
+    let all = versions.items("changes");
+    let (first, last) = (day(all.last()), day(all.first()));
+    html! {
+        (shell::notices(versions))
+        @if lines.iter().any(|line| line.points.len() > 1) {
+            (chart::lines(&lines, "success over time, 0 to 100 %", (&first, &last)))
         }
     }
 }
@@ -178,5 +214,5 @@ pub(crate) async fn change(visit: &Visit<'_>) -> Result<Answer, Failure> {
             json!({ "id": id }),
         )
         .await?;
-    Ok(Answer::See(format!("/skills/{}?done=1", escaped(id))))
+    Ok(Answer::See(format!("/skills/{}?done=1", path_part(id))))
 }

@@ -115,3 +115,22 @@ fn pages_have_a_method_and_a_path_of_their_own() {
         );
     }
 }
+
+#[test]
+fn a_part_of_a_path_is_never_dots_and_can_be_read_back() {
+    for text in [".", "..", "~.", "~..", "~~.", "...", "~", "a/b", "~a"] {
+        let part = crate::shell::path_part(text);
+        assert!(part != "." && part != "..", "{text} became {part}");
+        let read = percent_encoding::percent_decode_str(&part);
+        let read = read.decode_utf8().unwrap();
+        assert_eq!(crate::shell::unescaped_part(&read), text);
+    }
+}
+
+#[test]
+fn times_become_numbers() {
+    assert_eq!(crate::text::millis("1970-01-01T00:00:00Z"), Some(0));
+    let leap_day = crate::text::millis("2024-02-29T12:00:00.250Z");
+    assert_eq!(leap_day, Some(1_709_208_000_250));
+    assert_eq!(crate::text::millis("yesterday"), None);
+}

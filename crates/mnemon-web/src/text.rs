@@ -172,6 +172,21 @@ pub(crate) fn time(rfc3339: &str) -> Markup {
     html! { time datetime=(rfc3339) { (clean(&shown)) } }
 }
 
+/// A time of the API in milliseconds since 1970, to compare and to draw it.
+pub(crate) fn millis(rfc3339: &str) -> Option<i64> {
+    let number = |from: usize, to: usize| rfc3339.get(from..to)?.parse::<i64>().ok();
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    // Days by the calendar of years that begin in March, so that the leap day is the last one.
+    let (year, month) = match month > 2 {
+        true => (year, month - 3),
+        false => (year - 1, month + 9),
+    };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
+    let seconds = (days - 719_468) * 86_400 + hour * 3600 + minute * 60 + second;
+    Some(seconds * 1000 + number(20, 23).unwrap_or(0))
+}
+
 /// Fields of an answer.
 pub(crate) trait Fields {
     fn text(&self, name: &str) -> &str;

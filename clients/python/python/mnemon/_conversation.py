@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from urllib.parse import quote, unquote
 
@@ -34,14 +34,14 @@ class Conversation:
     def __init__(self, memory: Mnemon, framework: str, session: str, user: str | None = None) -> None:
         self._memory = memory
         self._framework = framework
-        self._session = session_name(session)
+        self.session = session_name(session)
         self._user = user
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Add messages, all or none."""
         if entries:
             messages = [self._message(entry) for entry in entries]
-            self._memory.chat_append(self._session, message=messages, user=self._user)
+            self._memory.chat_append(self.session, message=messages, user=self._user)
 
     def _message(self, entry: Entry) -> dict[str, Any]:
         texts = [entry.text if entry.text.strip() else EMPTY]
@@ -57,7 +57,7 @@ class Conversation:
         found: list[dict[str, Any]] = []
         count = PAGE if limit is None else max(1, min(limit, PAGE))
         try:
-            for message in self._memory.chat_tail_all(self._session, user=self._user, count=count):
+            for message in self._memory.chat_tail_all(self.session, user=self._user, count=count):
                 if limit is not None and len(found) >= limit:
                     break
                 found.append(self._original(message))
@@ -76,7 +76,7 @@ class Conversation:
     def pop(self) -> dict[str, Any] | None:
         """Remove the last message, and return it."""
         try:
-            last = self._memory.chat_tail(self._session, user=self._user, count=1)["messages"]
+            last = self._memory.chat_tail(self.session, user=self._user, count=1)["messages"]
             if not last:
                 return None
             self._memory.delete(last[-1]["id"])
@@ -87,7 +87,7 @@ class Conversation:
     def remove(self, position: int) -> dict[str, Any] | None:
         """Remove the message at this position, counted from the oldest, and return it."""
         try:
-            messages = list(self._memory.chat_tail_all(self._session, user=self._user, count=PAGE))[::-1]
+            messages = list(self._memory.chat_tail_all(self.session, user=self._user, count=PAGE))[::-1]
             if not 0 <= position < len(messages):
                 return None
             self._memory.delete(messages[position]["id"])
@@ -95,10 +95,22 @@ class Conversation:
             return None
         return self._original(messages[position])
 
+    def remove_where(self, chosen: Callable[[dict[str, Any]], bool]) -> int:
+        """Remove the messages that are chosen, and return their number."""
+        count = 0
+        try:
+            for message in list(self._memory.chat_tail_all(self.session, user=self._user, count=PAGE)):
+                if chosen(self._original(message)):
+                    self._memory.delete(message["id"])
+                    count += 1
+        except NotFoundError:
+            pass
+        return count
+
     def clear(self) -> None:
         """Delete the conversation."""
         try:
-            self._memory.chat_delete(self._session, user=self._user)
+            self._memory.chat_delete(self.session, user=self._user)
         except NotFoundError:
             pass
 

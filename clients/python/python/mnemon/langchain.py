@@ -49,6 +49,15 @@ class MnemonChatMessageHistory(BaseChatMessageHistory):
         self._conversation = Conversation(memory, "langchain", session_id, user)
 
     @property
+    def conversation(self) -> str:
+        """The name of the conversation."""
+        return self._conversation.session
+
+    def last(self, count: int) -> list[BaseMessage]:
+        """The last messages, oldest first."""
+        return messages_from_dict([_as_langchain(one) for one in self._conversation.read(count)])
+
+    @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
         return messages_from_dict([_as_langchain(one) for one in self._conversation.read()])
 

@@ -347,3 +347,77 @@ fn a_log_in_a_new_folder_can_be_written_and_one_that_is_a_folder_cannot() {
         .unwrap();
     AuditLog::at(folder.path()).check().unwrap_err();
 }
+
+/// Three of four entries are of another tenant.
+fn mixed_log(entries: u64) -> (TempDir, AuditLog) {
+    let (folder, log) = new_log(0);
+    let log = log.with_file_limit(4096);
+    let other: Tenant = "other".parse().unwrap();
+    for number in 1..=entries {
+        let tenant = match number % 4 {
+            0 => Tenant::default(),
+            _ => other.clone(),
+        };
+        let event = AuditEvent {
+            tenant,
+            // A caller cannot pass for another tenant.
+            caller: "\"tenant\":\"default\"".to_owned(),
+            ..event(number)
+        };
+        log.append(&[event]).unwrap();
+    }
+    (folder, log)
+}
+
+/// All entries of a tenant, page by page.
+fn paged(log: &AuditLog, most: usize, bytes: u64) -> (Vec<u64>, usize) {
+    let (mut seqs, mut pages, mut before) = (Vec::new(), 0, None);
+    loop {
+        let page = log
+            .page_within(&Tenant::default(), before, most, bytes)
+            .unwrap();
+        assert_eq!(page.unreadable, 0);
+        seqs.extend(page.entries.iter().map(|entry| entry.seq));
+        pages += 1;
+        assert!(
+            page.next
+                .is_none_or(|next| before.is_none_or(|before| next < before))
+        );
+        before = page.next;
+        if before.is_none() {
+            return (seqs, pages);
+        }
+    }
+}
+
+#[test]
+fn pages_hold_the_entries_of_one_tenant_over_all_files() {
+    let (_folder, log) = mixed_log(200);
+    assert!(log.verify().unwrap().files > 5);
+    let all: Vec<u64> = (1..=50).rev().map(|number| number * 4).collect();
+    for most in [1, 7, 50, 1000] {
+        assert_eq!(paged(&log, most, u64::MAX).0, all, "{most} on a page");
+    }
+    // A page reads few bytes, and says where to continue even if none of them is of the tenant.
+    let (seqs, pages) = paged(&log, 1000, 1);
+    assert_eq!(seqs, all);
+    assert!(pages > 5, "{pages} pages");
+    let (_folder, empty) = new_log(0);
+    assert_eq!(
+        empty.page(&Tenant::default(), None, 10).unwrap(),
+        AuditPage::default()
+    );
+}
+
+#[test]
+fn a_page_says_that_lines_are_damaged_and_that_a_file_cannot_be_read() {
+    let (folder, log) = new_log(5);
+    let mut all = lines(&log);
+    all[2] = all[2].replace("\"status\":200", "\"status\":oops");
+    store(&log, &all);
+    let page = log.page(&Tenant::default(), None, 10).unwrap();
+    let seqs: Vec<u64> = page.entries.iter().map(|entry| entry.seq).collect();
+    assert_eq!((seqs, page.unreadable), (vec![5, 4, 2, 1], 1));
+    let blocked = AuditLog::at(folder.path().join("audit.jsonl").join("below"));
+    assert!(blocked.page(&Tenant::default(), None, 10).is_err());
+}

@@ -23,6 +23,7 @@ mod row_security;
 mod rows;
 mod schema;
 mod search;
+mod standby;
 mod tls;
 mod upkeep;
 mod url;
@@ -51,6 +52,7 @@ use index::DatabaseIndex;
 use pool::Pool;
 pub(crate) use replica::has_no_tables;
 use search::Indexes;
+use standby::Standby;
 use url::Address;
 use wake::Wake;
 use writer::{RECONNECT, Writer};
@@ -64,6 +66,7 @@ pub struct Postgres {
     wake: Wake,
     indexes: Indexes,
     database: Arc<DatabaseIndex>,
+    standby: Option<Arc<Standby>>,
     pool: Arc<Pool>,
     runtime: Option<Runtime>,
 }
@@ -132,13 +135,16 @@ impl Postgres {
                 crate::store::unavailable(&address.place, what, error)
             })?;
         let pool = Arc::new(Pool::new(address, runtime.handle().clone())?);
+        let standby = pool.of_standby()?.map(|pool| Standby::new(Arc::new(pool)));
+        let standby = standby.map(Arc::new);
         let wake = Wake::new(Arc::clone(&pool));
         let writer = Writer::new(Arc::clone(&pool), runtime.handle().clone(), wake.clone());
         Ok(Self {
             writer: Some(writer),
             wake,
-            indexes: Indexes::new(Arc::clone(&pool)),
-            database: Arc::new(DatabaseIndex::new(Arc::clone(&pool))),
+            indexes: Indexes::new(Arc::clone(&pool), standby.clone()),
+            database: Arc::new(DatabaseIndex::new(Arc::clone(&pool), standby.clone())),
+            standby,
             pool,
             runtime: Some(runtime),
         })
@@ -214,11 +220,15 @@ impl Postgres {
 /// Looks at the database without using it. Returns its place and the findings.
 pub(crate) fn examine(url: &str) -> Result<(String, Vec<Finding>), StoreError> {
     let store = Postgres::connect(url)?;
-    let pool = Arc::clone(&store.pool);
+    let (pool, standby) = (Arc::clone(&store.pool), store.standby.clone());
     let findings = store.block_on(async move {
         let findings = async {
             let mut lease = pool.take().await?;
-            health::examine(&mut lease).await
+            let mut findings = health::examine(&mut lease).await?;
+            if let Some(standby) = standby {
+                findings.push(standby.examine().await);
+            }
+            Ok(findings)
         };
         let findings: Result<Vec<Finding>, Failure> = findings.await;
         findings.map_err(|failure| failure.at(&pool.place))

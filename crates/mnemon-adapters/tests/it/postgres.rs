@@ -11,7 +11,9 @@ mod errors;
 mod following;
 mod format;
 mod many;
+mod partitions;
 mod row_security;
+mod standby;
 mod tenants;
 mod tls;
 
@@ -100,7 +102,8 @@ impl Drop for Role<'_> {
     }
 }
 
-/// Runs statements on a connection and a thread of their own, as tests may be inside a runtime.
+/// Runs statements on a separate connection and thread, as tests may be inside a runtime. A lock that
+/// is never released fails the test instead of stopping all of them.
 fn run_sql(url: &str, sql: &str) {
     let (url, sql) = (url.to_owned(), sql.to_owned());
     let work = async move {
@@ -108,10 +111,33 @@ fn run_sql(url: &str, sql: &str) {
             .await
             .unwrap();
         tokio::spawn(connection);
+        client
+            .batch_execute("SET lock_timeout = '60s'")
+            .await
+            .unwrap();
         client.batch_execute(&sql).await.unwrap();
     };
     let thread = std::thread::spawn(move || mnemon_testkit::block_on(work));
     thread.join().unwrap();
+}
+
+/// The first column of every row as text.
+fn rows(url: &str, sql: &str) -> Vec<String> {
+    let (url, sql) = (url.to_owned(), sql.to_owned());
+    let work = async move {
+        let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls)
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        let answer = client.simple_query(&sql).await.unwrap();
+        let rows = answer.into_iter().filter_map(|message| match message {
+            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        });
+        rows.collect()
+    };
+    let thread = std::thread::spawn(move || mnemon_testkit::block_on(work));
+    thread.join().unwrap()
 }
 
 /// A note with an id of its own.

@@ -243,6 +243,8 @@ pub const QUOTA_TENANTS: usize = 10_000;
 pub const AUDIT_IDS: usize = 100;
 /// A file of the audit log, in bytes; a larger one is renamed and a new one begun.
 pub const AUDIT_FILE_BYTES: u64 = 64 * 1024 * 1024;
+/// Bytes of the audit log that one page of a tenant's entries reads, at most.
+pub const AUDIT_PAGE_BYTES: u64 = 8 * 1024 * 1024;
 /// A caller, a tenant or an operation in the audit log, in characters; more is cut.
 pub const AUDIT_TEXT_CHARS: usize = 255;
 /// An access key or a token as a caller shows it, in bytes.

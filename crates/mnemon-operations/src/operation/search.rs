@@ -270,7 +270,7 @@ impl Operation for ForgetPreview {
             let found = api::get::run(memory, ctx, &viewer, request.ids).await?;
             let ids: Vec<Id> = found.records.iter().map(|one| one.id.clone()).collect();
             return Ok(WouldForget {
-                cascaded: memory.records().would_cascade(ctx, &ids).await?,
+                cascaded: cascaded(access, &ids).await?,
                 dry_run: true,
                 records: found.records,
                 forgotten_earlier: 0,
@@ -300,6 +300,27 @@ impl Operation for ForgetPreview {
             cascaded: Vec::new(),
         })
     }
+}
+
+/// Derived records that go with these, as far as the caller may see them. A notice says that there
+/// are others.
+async fn cascaded(access: &Access<'_>, ids: &[Id]) -> Result<Vec<Id>, Error> {
+    let (memory, ctx) = (access.memory, access.ctx);
+    let all = memory.records().would_cascade(ctx, ids).await?;
+    if access.user.is_none() {
+        return Ok(all);
+    }
+    let viewer = access.viewer(&Owner::default());
+    let mut seen = Vec::new();
+    for some in all.chunks(limits::PAGE) {
+        let found = api::get::run(memory, ctx, &viewer, some.to_vec()).await?;
+        seen.extend(found.records.into_iter().map(|record| record.id));
+    }
+    if seen.len() < all.len() {
+        let what = "Records of others that were derived from these go with them.";
+        ctx.notices.add(what.to_owned());
+    }
+    Ok(seen)
 }
 
 impl Operation for Selection {

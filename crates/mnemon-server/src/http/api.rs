@@ -516,8 +516,9 @@ impl Call {
             }
         }
         let mut answer = answer?;
-        if let (Some(fields), true) = (answer.as_object_mut(), caller.user.is_some()) {
-            // Records of others may be among them.
+        let is_of_user = caller.user.is_some() && endpoint.route.right > Rights::Read;
+        if let (Some(fields), true) = (answer.as_object_mut(), is_of_user) {
+            // Records of others may be among them. A preview has left them out itself.
             fields.remove("cascaded");
             fields.remove("evicted");
         }

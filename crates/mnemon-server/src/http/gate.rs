@@ -325,10 +325,17 @@ async fn checked(gate: &Gate, mut request: Request, next: Next) -> Response {
     if is_read && (OPEN.contains(&path) || web::is_open(path)) {
         return next.run(request).await;
     }
-    if request.method() == Method::POST && path == mnemon_web::SIGN_IN {
+    let is_sign_in = request.method() == Method::POST && path == mnemon_web::SIGN_IN;
+    let is_page = web::is_page(&request) || web::is_missing_page(&request);
+    let is_page = gate.sessions.is_some() && is_page;
+    if (is_page || is_sign_in)
+        && let Err(refused) = Origins::check_form(request.headers())
+    {
+        return refused.into_response();
+    }
+    if is_sign_in {
         return gate.sign_in(request, next).await;
     }
-    let is_page = gate.sessions.is_some() && web::is_page(&request);
     let (caller, session) = match gate.caller(request.headers(), is_page).await {
         Ok(found) => found,
         Err(reason) if is_page => {

@@ -51,6 +51,23 @@ impl Origins {
 }
 
 impl Origins {
+    /// That a form comes from a page of this server. Pages of other origins may call the API only, even
+    /// those of this machine: another program may serve them.
+    pub(super) fn check_form(headers: &HeaderMap) -> Result<(), Box<Problem>> {
+        let mut sent = headers.get_all(header::ORIGIN).iter();
+        let origin = sent
+            .next()
+            .map(|origin| origin.to_str().unwrap_or_default());
+        match origin.is_none_or(|origin| is_own(&origin.to_lowercase(), headers)) {
+            true => Ok(()),
+            false => {
+                let said = "the form was sent by a page of another origin";
+                let status = StatusCode::FORBIDDEN;
+                Err(Box::new(Problem::new(status, "wrong-origin", said)))
+            }
+        }
+    }
+
     /// The origin of the request, if it was named with `--allow-origin`: only its pages may read
     /// answers.
     pub(super) fn named(&self, headers: &HeaderMap) -> Option<HeaderValue> {

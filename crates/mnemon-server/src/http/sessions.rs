@@ -4,7 +4,7 @@
 //! that its revocation ends the session as well.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -19,6 +19,8 @@ const MOST: usize = 10_000;
 /// Sessions of one key at a time, so that its holder cannot end those of others.
 const MOST_OF_A_KEY: usize = 50;
 
+/// The session of a browser. The port of the server is added: browsers send cookies to every port of a
+/// host, and two servers of one machine would end each other's sessions.
 const SESSION: &str = "mnemon_session";
 /// Says that the pages show the demonstration.
 const DEMO: &str = "mnemon_demo";
@@ -43,18 +45,23 @@ pub(super) struct Sessions {
     secret: [u8; 32],
     /// By the hash of the id, so that a look at the memory of the process shows no id.
     open: Mutex<HashMap<blake3::Hash, Open>>,
-}
-
-impl Default for Sessions {
-    fn default() -> Self {
-        Self {
-            secret: wiring::random_bytes(),
-            open: Mutex::default(),
-        }
-    }
+    /// The port that the server listens on.
+    port: u16,
 }
 
 impl Sessions {
+    pub(super) fn new(port: u16) -> Arc<Self> {
+        Arc::new(Self {
+            secret: wiring::random_bytes(),
+            open: Mutex::default(),
+            port,
+        })
+    }
+
+    fn name(&self, cookie: &str) -> String {
+        format!("{cookie}_{}", self.port)
+    }
+
     /// Begins a session with a key that was checked.
     pub(super) fn begin(&self, key: &str) -> SessionId {
         let random: [u8; 32] = wiring::random_bytes();
@@ -87,7 +94,7 @@ impl Sessions {
 
     /// The session of a request, and a header with the key that it stands for.
     pub(super) fn of(&self, headers: &HeaderMap) -> Option<(SessionId, HeaderMap)> {
-        let id = cookie(headers, SESSION)?;
+        let id = cookie(headers, &self.name(SESSION))?;
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let session = open.get(&blake3::hash(id.as_bytes()))?;
         if session.since.elapsed() >= LIFETIME {
@@ -116,28 +123,29 @@ impl Sessions {
 
     /// Whether the browser was shown the demonstration, in this session.
     pub(super) fn shows_demo(&self, id: &SessionId, headers: &HeaderMap) -> bool {
-        let sent = cookie(headers, DEMO).unwrap_or_default();
+        let sent = cookie(headers, &self.name(DEMO)).unwrap_or_default();
         let expected = self.seal("demo", id);
         expected.as_bytes().ct_eq(sent.as_bytes()).into()
     }
 
     /// The cookie that shows the demonstration, or no longer.
     pub(super) fn demo_cookie(&self, id: &SessionId, is_shown: bool, is_secure: bool) -> String {
+        let name = self.name(DEMO);
         match is_shown {
-            true => set(DEMO, &self.seal("demo", id), LIFETIME, is_secure),
-            false => set(DEMO, "", Duration::ZERO, is_secure),
+            true => set(&name, &self.seal("demo", id), LIFETIME, is_secure),
+            false => set(&name, "", Duration::ZERO, is_secure),
         }
     }
-}
 
-/// The cookie of a session.
-pub(super) fn session_cookie(id: &SessionId, is_secure: bool) -> String {
-    set(SESSION, &id.0, LIFETIME, is_secure)
-}
+    /// The cookie of a session.
+    pub(super) fn session_cookie(&self, id: &SessionId, is_secure: bool) -> String {
+        set(&self.name(SESSION), &id.0, LIFETIME, is_secure)
+    }
 
-/// The cookie that ends a session in the browser.
-pub(super) fn no_session_cookie(is_secure: bool) -> String {
-    set(SESSION, "", Duration::ZERO, is_secure)
+    /// The cookie that ends a session in the browser.
+    pub(super) fn no_session_cookie(&self, is_secure: bool) -> String {
+        set(&self.name(SESSION), "", Duration::ZERO, is_secure)
+    }
 }
 
 fn set(name: &str, value: &str, lifetime: Duration, is_secure: bool) -> String {
@@ -149,15 +157,17 @@ fn set(name: &str, value: &str, lifetime: Duration, is_secure: bool) -> String {
     format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}")
 }
 
+/// The value of a cookie that was sent once. Of two with one name, either may come from another site.
 fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get_all(header::COOKIE).iter();
-    let mut pairs = all
+    let mut values = all
         .filter_map(|line| line.to_str().ok())
         .flat_map(|line| line.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='));
-    pairs
-        .find(|(known, _)| *known == name)
-        .map(|(_, value)| value)
+        .filter_map(|pair| pair.trim().split_once('='))
+        .filter(|(known, _)| *known == name)
+        .map(|(_, value)| value);
+    let value = values.next()?;
+    values.next().is_none().then_some(value)
 }
 
 #[cfg(test)]
@@ -174,9 +184,9 @@ mod tests {
 
     #[test]
     fn a_session_stands_for_its_key_until_it_ends() {
-        let sessions = Sessions::default();
+        let sessions = Sessions::new(7437);
         let id = sessions.begin("mnemon_key");
-        let cookie = session_cookie(&id, true);
+        let cookie = sessions.session_cookie(&id, true);
         for part in [
             "HttpOnly",
             "SameSite=Strict",
@@ -191,20 +201,28 @@ mod tests {
             shown.get(header::AUTHORIZATION).unwrap(),
             "Bearer mnemon_key"
         );
-        assert!(sessions.of(&sent("mnemon_session=0")).is_none());
+        assert!(sessions.of(&sent("mnemon_session_7437=0")).is_none());
+        // Two cookies of one name: one of them may be another site's.
+        let pair = cookie.split(';').next().unwrap();
+        let twice = format!("mnemon_session_7437=0; {pair}");
+        let mut headers = HeaderMap::new();
+        headers.insert(header::COOKIE, twice.parse().unwrap());
+        assert!(sessions.of(&headers).is_none());
+        let other_port = cookie.replace("_7437=", "_7438=");
+        assert!(sessions.of(&sent(&other_port)).is_none());
         sessions.end(&id);
         assert!(sessions.of(&sent(&cookie)).is_none());
-        assert!(!session_cookie(&id, false).contains("Secure"));
+        assert!(!sessions.session_cookie(&id, false).contains("Secure"));
     }
 
     #[test]
     fn a_token_is_of_one_session() {
-        let sessions = Sessions::default();
+        let sessions = Sessions::new(7437);
         let (one, other) = (sessions.begin("a"), sessions.begin("b"));
         assert!(sessions.is_token(&one, &sessions.token(&one)));
         assert!(!sessions.is_token(&other, &sessions.token(&one)));
         assert!(!sessions.is_token(&one, ""));
-        assert!(!Sessions::default().is_token(&one, &sessions.token(&one)));
+        assert!(!Sessions::new(7437).is_token(&one, &sessions.token(&one)));
         let demo = sessions.demo_cookie(&one, true, false);
         assert!(sessions.shows_demo(&one, &sent(&demo)));
         assert!(!sessions.shows_demo(&other, &sent(&demo)));
@@ -212,9 +230,13 @@ mod tests {
 
     #[test]
     fn there_are_not_more_sessions_than_the_limit() {
-        let sessions = Sessions::default();
+        let sessions = Sessions::new(7437);
         let first = sessions.begin("first");
-        let is_open = |id: &SessionId| sessions.of(&sent(&session_cookie(id, false))).is_some();
+        let is_open = |id: &SessionId| {
+            sessions
+                .of(&sent(&sessions.session_cookie(id, false)))
+                .is_some()
+        };
         let other = sessions.begin("other");
         for _ in 0..=MOST_OF_A_KEY {
             sessions.begin("other");

@@ -1,10 +1,12 @@
 //! The web page: routes for the pages of `mnemon-web`, which call operations as their routes do.
 
+mod calls;
+mod numbers;
+
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use async_trait::async_trait;
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -16,18 +18,12 @@ use mnemon_engine::access::{Caller, Rights};
 use mnemon_operations::operation::routes::{Endpoint, endpoints};
 use mnemon_operations::wiring;
 use mnemon_web::{Answer, Demo, Failure, Page, Visit, Visitor};
-use serde_json::{Map, Value, json};
 
+use self::calls::Calls;
 use super::api::{self, Api, Audited};
 use super::caller::Lock;
 use super::metrics::Metrics;
-use super::problem::Problem;
-use super::sessions::{self, SessionId, Sessions};
-
-/// Entries of the audit log that are read to find those of one tenant.
-const AUDIT_ENTRIES: usize = 10_000;
-/// Tenants that are counted.
-const TENANTS: usize = 20;
+use super::sessions::{SessionId, Sessions};
 
 /// What the pages work with.
 pub(super) struct Web {
@@ -44,6 +40,19 @@ pub(super) fn is_page(request: &Request) -> bool {
     let path = request.extensions().get::<MatchedPath>();
     let path = path.map_or("", MatchedPath::as_str);
     path == mnemon_web::SIGN_OUT || mnemon_web::PAGES.iter().any(|page| page.path == path)
+}
+
+/// Whether a browser asks for a page that does not exist. Its session counts, so that the answer is a
+/// page as well.
+pub(super) fn is_missing_page(request: &Request) -> bool {
+    let is_unknown = request.extensions().get::<MatchedPath>().is_none();
+    is_unknown && request.method().is_safe() && wants_html(request.headers(), request.uri().path())
+}
+
+fn wants_html(headers: &HeaderMap, path: &str) -> bool {
+    let accepted = headers.get(header::ACCEPT);
+    let accepted = accepted.and_then(|kinds| kinds.to_str().ok());
+    accepted.is_some_and(|kinds| kinds.contains("text/html")) && !path.starts_with("/v1/")
 }
 
 /// Whether a path may be read without a key: the parts of the pages that hold nothing of anybody.
@@ -98,7 +107,8 @@ pub(super) fn router(web: Web) -> Router {
     for (path, kind, text) in mnemon_web::ASSETS {
         router = router.route(path, get(move || async move { asset(kind, text) }));
     }
-    let (form, enter, leave) = (site.clone(), site.clone(), site);
+    let (form, enter, leave, missing) = (site.clone(), site.clone(), site.clone(), site);
+    let missing = move |request: Request| async move { missing.missing(request) };
     let form = get(move |request: Request| async move { form.sign_in_form(&request) });
     let enter = form.post(move |request: Request| async move { enter.sign_in(request).await });
     let leave = on(MethodFilter::POST, move |request: Request| async move {
@@ -107,6 +117,7 @@ pub(super) fn router(web: Web) -> Router {
     router
         .route(mnemon_web::SIGN_IN, enter)
         .route(mnemon_web::SIGN_OUT, leave)
+        .fallback(missing)
 }
 
 /// The names of assets change with their content, so that they can be kept for ever.
@@ -157,23 +168,16 @@ impl Site {
             return page(StatusCode::BAD_REQUEST, mnemon_web::failed(None, &failure));
         };
         let session = head.extensions.remove::<SessionId>().unwrap_or_default();
-        let (caller, visitor) = self.visitor(one, caller, &session, &head.headers);
+        let is_loading = one.method == "POST" && one.path == "/demo";
+        let (caller, visitor) = self.visitor(is_loading, caller, &session, &head.headers);
         let form = pairs(&String::from_utf8_lossy(&body));
         if one.method == "POST" && !self.is_own_form(&session, &form) {
             return forged(Some(&visitor));
         }
         let Ok(path) = api::path_fields(&mut head).await else {
-            let failure = Failure::new(404, "not-found", "there is no such page");
-            return page(
-                StatusCode::NOT_FOUND,
-                mnemon_web::failed(Some(&visitor), &failure),
-            );
+            return no_page(&visitor);
         };
-        let calls = Calls {
-            site: self,
-            caller,
-            has_recorded: AtomicBool::new(false),
-        };
+        let calls = Calls::new(self, caller);
         let visit = Visit {
             api: &calls,
             visitor: &visitor,
@@ -185,6 +189,7 @@ impl Site {
         let is_secure = self.is_secure(&head.headers);
         let mut response = match answer {
             Ok(Answer::Html(html)) => page(StatusCode::OK, html),
+            Ok(Answer::Unchanged) => StatusCode::NO_CONTENT.into_response(),
             Ok(Answer::See(location)) => see(&location),
             Ok(Answer::ShowDemo(is_shown, location)) => {
                 let cookie = self.web.sessions.demo_cookie(&session, is_shown, is_secure);
@@ -202,11 +207,25 @@ impl Site {
         response
     }
 
+    /// The answer to a request without a route: a page for browsers, a problem for programs.
+    fn missing(&self, request: Request) -> Response {
+        let (mut head, _) = request.into_parts();
+        let caller = head.extensions.remove::<Caller>();
+        match caller.filter(|_| wants_html(&head.headers, head.uri.path())) {
+            Some(caller) => {
+                let session = head.extensions.remove::<SessionId>().unwrap_or_default();
+                let (_, visitor) = self.visitor(false, caller, &session, &head.headers);
+                no_page(&visitor)
+            }
+            None => super::unknown_route().into_response(),
+        }
+    }
+
     /// Who visits, and the caller of its operations: that of the demonstration's tenant where the
     /// pages show it.
     fn visitor(
         &self,
-        one: &Page,
+        is_loading: bool,
         mut caller: Caller,
         session: &SessionId,
         headers: &HeaderMap,
@@ -215,7 +234,6 @@ impl Site {
         let is_operator = caller.rights == Rights::Admin
             && caller.user.is_none()
             && caller.tenant == self.web.api.config().tenant.value;
-        let is_loading = one.method == "POST" && one.path == "/demo";
         let demo = match demo_tenant {
             Some(tenant) if is_operator && caller.tenant != tenant => {
                 let is_shown = is_loading || self.web.sessions.shows_demo(session, headers);
@@ -278,11 +296,18 @@ impl Site {
             Err(error) => Err(error.to_string()),
         };
         match caller {
-            Ok(_) => {
-                let session = self.web.sessions.begin(key);
-                let cookie = sessions::session_cookie(&session, self.is_secure(&head.headers));
-                with_cookie(see(own_path(to)), &cookie)
-            }
+            Ok(caller) => match self.count_request(&caller) {
+                Ok(()) => {
+                    let session = self.web.sessions.begin(key);
+                    let is_secure = self.is_secure(&head.headers);
+                    let cookie = self.web.sessions.session_cookie(&session, is_secure);
+                    with_cookie(see(own_path(to)), &cookie)
+                }
+                Err(failure) => {
+                    let status = StatusCode::from_u16(failure.status).unwrap_or_default();
+                    page(status, mnemon_web::failed(None, &failure))
+                }
+            },
             Err(reason) => {
                 tracing::info!(reason, "sign-in refused");
                 let token = self.web.sessions.token(&nobody);
@@ -290,6 +315,14 @@ impl Site {
                 page(StatusCode::UNAUTHORIZED, html)
             }
         }
+    }
+
+    /// Counts a sign-in among the requests of its tenant.
+    fn count_request(&self, caller: &Caller) -> Result<(), Failure> {
+        let api = &self.web.api;
+        let seat = api.seat(&caller.tenant);
+        let counted = seat.and_then(|seat| api.check_request(&api.ctx(&seat, caller)?));
+        counted.map_err(|error| calls::failure(api::problem_of(&error)))
     }
 
     async fn sign_out(&self, request: Request) -> Response {
@@ -302,7 +335,7 @@ impl Site {
         }
         self.web.sessions.end(&session);
         let is_secure = self.is_secure(&head.headers);
-        let response = with_cookie(see("/"), &sessions::no_session_cookie(is_secure));
+        let response = with_cookie(see("/"), &self.web.sessions.no_session_cookie(is_secure));
         let demo = self.web.sessions.demo_cookie(&session, false, is_secure);
         with_cookie(response, &demo)
     }
@@ -319,6 +352,14 @@ fn own_path(to: &str) -> &str {
         true => to,
         false => "/",
     }
+}
+
+fn no_page(visitor: &Visitor) -> Response {
+    let failure = Failure::new(404, "not-found", "there is no such page");
+    page(
+        StatusCode::NOT_FOUND,
+        mnemon_web::failed(Some(visitor), &failure),
+    )
 }
 
 /// A form that no page of this session sent.
@@ -341,152 +382,4 @@ fn pairs(text: &str) -> Vec<(String, String)> {
         .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
         .map(|(name, value)| (decoded(name), decoded(value)))
         .collect()
-}
-
-/// Operations in the name of one caller.
-struct Calls<'a> {
-    site: &'a Site,
-    caller: Caller,
-    /// Whether a refusal is in the audit log already.
-    has_recorded: AtomicBool,
-}
-
-impl Calls<'_> {
-    fn check_admin(&self) -> Result<(), Failure> {
-        let allowed = self.caller.require(Rights::Admin);
-        allowed.map_err(|missing| Failure::new(403, "denied", &missing.to_string()))
-    }
-
-    /// Whether the caller is of the server's own tenant, and so may see what concerns all tenants.
-    fn is_operator(&self) -> bool {
-        self.caller.tenant == self.site.web.api.config().tenant.value
-    }
-}
-
-fn failure(problem: Problem) -> Failure {
-    // In the words of the API, as its routes and the pages have no options.
-    let problem = problem.to(None);
-    Failure {
-        status: problem.status,
-        code: problem.code,
-        detail: problem.detail,
-        field: problem.field,
-        hint: problem.hint,
-    }
-}
-
-#[async_trait]
-impl mnemon_web::Api for Calls<'_> {
-    async fn call(&self, route: &str, fields: Map<String, Value>) -> Result<Value, Failure> {
-        let Some(endpoint) = self.site.endpoints.get(route) else {
-            let what = format!("a page asks for `{route}`, which is not a route");
-            return Err(Failure::new(500, "internal", &what));
-        };
-        let called = api::call(&self.site.web.api, endpoint, self.caller.clone(), fields).await;
-        called.map_err(|(problem, is_recorded)| {
-            self.has_recorded.fetch_or(is_recorded, Ordering::Relaxed);
-            failure(problem)
-        })
-    }
-
-    async fn audit(&self, limit: usize) -> Result<Vec<Value>, Failure> {
-        self.check_admin()?;
-        let Some(audit) = wiring::audit_log(&self.site.web.api.config()) else {
-            return Ok(Vec::new());
-        };
-        let read = tokio::task::spawn_blocking(move || audit.tail(AUDIT_ENTRIES)).await;
-        let Ok(Ok(entries)) = read else {
-            // There is no entry yet.
-            return Ok(Vec::new());
-        };
-        let own = entries.into_iter().rev();
-        let own = own
-            .filter(|entry| entry.tenant == self.caller.tenant)
-            .take(limit);
-        Ok(own.map(|entry| json!(entry)).collect())
-    }
-
-    async fn server(&self) -> Result<Value, Failure> {
-        self.check_admin()?;
-        let api = &self.site.web.api;
-        let tenants = match self.is_operator() {
-            true => api.tenants(),
-            false => vec![self.caller.tenant.clone()],
-        };
-        let mut counted = Vec::new();
-        for tenant in tenants.into_iter().take(TENANTS) {
-            if let Ok(ctx) = api
-                .seat(&tenant)
-                .and_then(|seat| wiring::stamp(&seat.config))
-                && let Ok(tally) = api.memory.records().stats(&ctx).await
-            {
-                let records = tally.records().saturating_sub(tally.expired);
-                counted.push(json!({ "tenant": tenant, "records": records }));
-            }
-        }
-        let quota = api.quotas().of(&self.caller.tenant);
-        let state = json!({
-            "tenants": counted,
-            "quota": {
-                "records": quota.records, "bytes": quota.bytes,
-                "requests_per_minute": quota.requests_per_minute,
-                "model_tokens_per_day": quota.model_tokens_per_day,
-            },
-        });
-        Ok(match self.is_operator() {
-            true => with_routes(state, &self.site.web.metrics),
-            // Only the operator of the server sees what all tenants do together.
-            false => state,
-        })
-    }
-}
-
-/// Adds the uptime, and the routes with the number and the mean time of their answers.
-fn with_routes(mut state: Value, metrics: &Metrics) -> Value {
-    let text = metrics.text();
-    let mut routes: HashMap<String, (f64, f64)> = HashMap::new();
-    for line in text.lines() {
-        let parts = line
-            .rsplit_once(' ')
-            .and_then(|(name, value)| Some((name, value.parse::<f64>().ok()?)));
-        let Some((name, value)) = parts else { continue };
-        if name == "mnemon_uptime_seconds"
-            && let Some(state) = state.as_object_mut()
-        {
-            state.insert("uptime_seconds".to_owned(), json!(value as u64));
-        }
-        let of_route = name.strip_prefix("mnemon_http_request_seconds_");
-        let Some((part, labels)) = of_route.and_then(|name| name.split_once('{')) else {
-            continue;
-        };
-        let entry = routes.entry(route_name(labels)).or_default();
-        match part {
-            "count" => entry.0 = value,
-            "sum" => entry.1 = value,
-            _ => {}
-        }
-    }
-    let mut routes: Vec<(String, (f64, f64))> = routes.into_iter().collect();
-    routes.sort_by(|(_, (one, _)), (_, (other, _))| other.total_cmp(one));
-    let routes = routes.into_iter().filter(|(_, (count, _))| *count > 0.0);
-    let routes: Vec<Value> = routes
-        .map(|(route, (count, sum))| json!({ "route": route, "requests": count as u64, "mean_ms": sum / count * 1000.0 }))
-        .collect();
-    if let Some(state) = state.as_object_mut() {
-        state.insert("routes".to_owned(), json!(routes));
-    }
-    state
-}
-
-/// `GET /v1/stats` from the labels of a metric.
-fn route_name(labels: &str) -> String {
-    let label = |name: &str| {
-        let (_, rest) = labels.split_once(&format!("{name}=\""))?;
-        rest.split_once('"').map(|(value, _)| value.to_owned())
-    };
-    format!(
-        "{} {}",
-        label("method").unwrap_or_default(),
-        label("route").unwrap_or_default()
-    )
 }

@@ -29,7 +29,7 @@ pub(super) async fn examine(lease: &mut Lease) -> Result<Vec<Finding>, Failure> 
         Err(failure) => return Err(failure),
     };
     if found == 0 {
-        let detail = "there are no tables yet; the first use makes them";
+        let detail = "the database is still without our tables; the first use makes them";
         findings.push(Finding::good("format", detail));
         return Ok(findings);
     }

@@ -136,6 +136,18 @@ impl Pool {
         })
     }
 
+    /// Connections to the standby that the URL names.
+    pub(super) fn of_standby(&self) -> Result<Option<Self>, StoreError> {
+        let Some(address) = &self.address.standby else {
+            return Ok(None);
+        };
+        let pool = Self::new(Address::clone(address), self.runtime.clone())?;
+        Ok(Some(Self {
+            row_security: Arc::clone(&self.row_security),
+            ..pool
+        }))
+    }
+
     pub(super) fn has_near(&self) -> bool {
         self.near.load(Ordering::Relaxed)
     }

@@ -187,7 +187,7 @@ CREATE TABLE mnemon.removals (
 );
 "#;
 
-/// The version of the database; 0 if there are no tables yet. Asks the catalogue's tables: its
+/// The version of the database; 0 before our tables were made. Asks the catalogue's tables: its
 /// functions may answer from a cache that is older than the lock around a migration.
 pub(super) async fn version(lease: &mut Lease) -> Result<i64, Failure> {
     let sql = "SELECT count(*), count(*) FILTER (WHERE tablename = 'format')

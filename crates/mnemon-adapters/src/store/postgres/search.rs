@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 use super::errors::Failure;
 use super::feed::{self, Moment, Numbers, wait};
 use super::pool::{Lease, Pool};
+use super::standby::Standby;
 use super::url::IndexMode;
 
 /// Indexes that are brought up to the database at once.
@@ -25,6 +26,7 @@ const RECORD_BYTES: usize = 750;
 /// The indexes of the tenants that were searched last.
 pub(super) struct Indexes {
     pool: Arc<Pool>,
+    standby: Option<Arc<Standby>>,
     slots: Mutex<Cache<Tenant, Slot>>,
     loads: Semaphore,
 }
@@ -71,9 +73,10 @@ impl Slot {
 }
 
 impl Indexes {
-    pub(super) fn new(pool: Arc<Pool>) -> Self {
+    pub(super) fn new(pool: Arc<Pool>, standby: Option<Arc<Standby>>) -> Self {
         Self {
             pool,
+            standby,
             slots: Mutex::default(),
             loads: Semaphore::new(LOADS),
         }
@@ -119,7 +122,7 @@ impl Indexes {
         if !slot.shows(newest) {
             let _following = slot.following.lock().await;
             if !slot.shows(newest) {
-                let bytes = self.follow(grant.tenant(), &slot).await?;
+                let bytes = self.follow(grant.tenant(), &slot, newest).await?;
                 self.slots().resize(grant.tenant(), &slot, bytes, budget);
             }
         }
@@ -127,33 +130,57 @@ impl Indexes {
         Ok(Some(answer.unwrap_or_else(lost)?))
     }
 
-    async fn follow(&self, tenant: &Tenant, slot: &Arc<Slot>) -> Result<usize, Failure> {
+    /// Brings the index up to the primary, from the standby if that shows `newest` already.
+    async fn follow(
+        &self,
+        tenant: &Tenant,
+        slot: &Arc<Slot>,
+        newest: Cursor,
+    ) -> Result<usize, Failure> {
         let turn = self.loads.acquire().await;
         let _turn = turn.map_err(|closed| StoreError::Internal(closed.to_string()))?;
-        let mut lease = self.pool.take().await?;
-        lease.keep_to(tenant);
-        lease
-            .begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            .await?;
-        let Some((number, newest)) = feed::newest(&mut lease, tenant).await? else {
-            lease.end("ROLLBACK").await?;
-            return Ok(0);
-        };
-        let slot = Arc::clone(slot);
-        let followed = crate::blocking::run(move || {
-            let moment = Moment {
-                lease: RefCell::new(&mut lease),
-                tenant: number,
-                newest,
-            };
-            let bytes = slot.follow(&moment)?;
-            wait(end(lease))?;
-            Ok(bytes)
-        });
-        followed
-            .await
-            .unwrap_or_else(|| Err(Failure::Store(gone())))
+        if let Some(standby) = self.standby.as_ref().filter(|it| it.is_usable()) {
+            let followed = follow_on(&standby.pool, tenant, slot, newest).await;
+            if let Some(bytes) = standby.accept(followed) {
+                return Ok(bytes);
+            }
+        }
+        let followed = follow_on(&self.pool, tenant, slot, Cursor::default()).await?;
+        Ok(followed.unwrap_or(0))
     }
+}
+
+/// The size of the index after it was brought up to this server; `None` if the server is behind.
+async fn follow_on(
+    pool: &Pool,
+    tenant: &Tenant,
+    slot: &Arc<Slot>,
+    at_least: Cursor,
+) -> Result<Option<usize>, Failure> {
+    let mut lease = pool.take().await?;
+    lease.keep_to(tenant);
+    lease
+        .begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        .await?;
+    let found = feed::newest(&mut lease, tenant).await?;
+    let Some((number, newest)) = found.filter(|(_, newest)| newest.has_seen(&at_least)) else {
+        lease.end("ROLLBACK").await?;
+        return Ok(None);
+    };
+    let slot = Arc::clone(slot);
+    let followed = crate::blocking::run(move || {
+        let moment = Moment {
+            lease: RefCell::new(&mut lease),
+            tenant: number,
+            newest,
+        };
+        let bytes = slot.follow(&moment)?;
+        wait(end(lease))?;
+        Ok(Some(bytes))
+    });
+    followed
+        .await
+        .unwrap_or_else(|| Err(Failure::Store(gone())))
 }
 
 async fn end(mut lease: Lease) -> Result<(), Failure> {

@@ -59,6 +59,8 @@ pub(super) struct Address {
     pub(super) pool_wait: Duration,
     /// Whether row-level security is to be switched on or off.
     pub(super) row_security: Option<bool>,
+    /// A standby that answers searches.
+    pub(super) standby: Option<Box<Address>>,
     /// The URL without its password and parameters, for messages.
     pub(super) place: String,
 }
@@ -70,6 +72,7 @@ impl Address {
         let (mut index, mut index_bytes) = (IndexMode::Auto, INDEX_BYTES);
         let (mut index_exact, mut pgvector) = (INDEX_EXACT, true);
         let (mut mode, mut root, mut row_security) = ("prefer", None, None);
+        let mut standby = None;
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             match parameter.split_once('=').unwrap_or((parameter, "")) {
                 ("sslmode", value) => mode = value,
@@ -80,6 +83,7 @@ impl Address {
                 ("index_exact", value) => index_exact = exact(value)?,
                 ("pgvector", value) => pgvector = is_on(value)?,
                 ("pool_wait", value) => pool_wait = seconds(value)?,
+                ("standby", value) => standby = Some(Box::new(Self::of(&at(value, rest, query)?)?)),
                 ("row_security", "on") => row_security = Some(true),
                 ("row_security", "off") => row_security = Some(false),
                 ("row_security", _) => return Err(invalid("`row_security` must be on or off")),
@@ -123,6 +127,7 @@ impl Address {
             pgvector,
             pool_wait,
             row_security,
+            standby,
             place,
         })
     }
@@ -130,6 +135,25 @@ impl Address {
 
 fn invalid(what: impl Into<String>) -> StoreError {
     Invalid::new("store", what.into()).into()
+}
+
+/// The same URL with another server and without `standby`.
+fn at(server: &str, rest: &str, query: &str) -> Result<String, StoreError> {
+    let wrong = || invalid("`standby` must be HOST or HOST:PORT of a standby of the same database");
+    if server.is_empty() || server.contains(['/', '@', ',', '%']) {
+        return Err(wrong());
+    }
+    let (scheme, address) = rest.split_once("://").ok_or_else(wrong)?;
+    let (authority, database) = address.split_once('/').unwrap_or((address, ""));
+    let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
+    let parameters: Vec<&str> = query
+        .split('&')
+        .filter(|parameter| !parameter.starts_with("standby="))
+        .collect();
+    let parameters = parameters.join("&");
+    Ok(format!(
+        "{scheme}://{user}@{server}/{database}?{parameters}"
+    ))
 }
 
 fn pool_size(value: &str) -> Result<usize, StoreError> {

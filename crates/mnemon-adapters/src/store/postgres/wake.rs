@@ -91,7 +91,7 @@ impl Wake {
         });
     }
 
-    /// Waits until other servers were told.
+    /// Waits until the notifications were sent.
     pub(super) fn finish(&self) {
         let unsent = lock(&self.shared.unsent);
         let wait = self

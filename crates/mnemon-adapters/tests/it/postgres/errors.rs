@@ -195,15 +195,21 @@ fn an_exhausted_pool_is_reported_after_the_stated_wait() {
             let (store, grant, batch) = (store.clone(), grant.clone(), batch(grant));
             tokio::spawn(async move { store.apply(&grant, batch).await })
         });
+        // Inside its transaction, the connection with the lock would see the same answer for ever.
+        let (watcher, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls)
+            .await
+            .unwrap();
+        tokio::spawn(connection);
         let waiting = "SELECT count(*) FROM pg_stat_activity
             WHERE datname = current_database() AND wait_event_type = 'Lock'";
-        while other
-            .query_one(waiting, &[])
-            .await
-            .unwrap()
-            .get::<_, i64>(0)
-            < 2
-        {}
+        let since = std::time::Instant::now();
+        loop {
+            let row = watcher.query_one(waiting, &[]).await.unwrap();
+            if row.get::<_, i64>(0) == 2 {
+                break;
+            }
+            assert!(since.elapsed().as_secs() < 20, "they do not wait");
+        }
         let error = store.newest_change(&a).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
         let text = error.to_string();

@@ -427,3 +427,145 @@ fn a_form_is_short() {
     let answer = browser.post("/demo/leave", &"a&".repeat(40_000));
     assert_eq!(answer.status, 413, "{answer:?}");
 }
+
+const HTML: (&str, &str) = ("Accept", "text/html,application/xhtml+xml");
+
+#[test]
+fn an_unknown_page_is_a_page_and_an_unknown_route_a_problem() {
+    let sandbox = Sandbox::new();
+    let admin = key(&sandbox, &["admin", "--rights", "admin"]);
+    let server = Server::start(&sandbox, &[]);
+    let browser = Browser::sign_in(&server, &admin);
+    let cookies = ("Cookie", browser.cookies.as_str());
+    let missing = server.ask("GET", "/no-such-page", &[cookies, HTML], "");
+    assert_eq!(missing.status, 404, "{missing:?}");
+    assert!(
+        missing.body.contains("there is no such page"),
+        "{missing:?}"
+    );
+    assert!(missing.body.contains("Sign out"), "{missing:?}");
+    let stranger = server.ask("GET", "/no-such-page", &[HTML], "");
+    assert_eq!(stranger.status, 303, "{stranger:?}");
+    let route = server.ask("GET", "/v1/no-such-route", &[cookies, HTML], "");
+    assert_eq!(route.status, 401, "the API takes no session: {route:?}");
+}
+
+#[test]
+fn pages_of_other_ports_of_this_machine_cannot_send_forms() {
+    let sandbox = Sandbox::new();
+    let admin = key(&sandbox, &["admin", "--rights", "admin"]);
+    let server = Server::start(&sandbox, &[]);
+    let form = format!("token={}&key={admin}", token(&server.get("/sign-in").body));
+    let headers = [
+        ("Origin", "http://localhost:1"),
+        ("Content-Type", "application/x-www-form-urlencoded"),
+    ];
+    let refused = server.ask("POST", "/sign-in", &headers, &form);
+    assert_eq!(refused.status, 403, "{refused:?}");
+    assert!(refused.header("set-cookie").is_none());
+}
+
+#[test]
+fn a_key_of_one_user_sees_buttons_for_its_own_records_and_what_goes_with_them() {
+    let sandbox = Sandbox::new();
+    let ann = key(&sandbox, &["ann", "--rights", "write", "--user", "ann"]);
+    for line in [
+        "add --id own --user ann Ann_prefers_tea",
+        "add --id shared Everybody_sees_this",
+        "add --id mine --user ann --derived-from own Ann_buys_tea",
+        "add --id theirs --user bob --derived-from own Bob_buys_tea",
+    ] {
+        let args: Vec<&str> = line.split(' ').collect();
+        let ran = sandbox.run(&args);
+        assert_eq!(ran.code, 0, "{line}: {ran:?}");
+    }
+    let server = Server::start(&sandbox, &[]);
+    let browser = Browser::sign_in(&server, &ann);
+    shows(&browser.get("/records/own"), &["Delete…"]);
+    assert!(!browser.get("/records/shared").body.contains("Delete…"));
+    assert_eq!(browser.get("/records/shared/delete").status, 403);
+    let effect = browser.get("/records/own/delete");
+    shows(&effect, &["Ann_buys_tea", "Records of others"]);
+    assert!(!effect.body.contains("Bob_buys_tea"));
+    shows(&browser.get("/history/2"), &["Commit 2"]);
+    assert!(!browser.get("/history/2").body.contains("/undo"));
+    shows(&browser.get("/history/1"), &["/history/1/undo"]);
+}
+
+#[test]
+fn ids_of_dots_have_links_that_work_and_long_tags_have_none() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let tag = "t".repeat(90);
+    let record = json!({"id": "..", "content": "two dots", "tags": [tag]});
+    assert_eq!(server.post("/v1/records", &record).status, 200);
+    let browser = Browser::new(&server);
+    shows(&browser.get("/records"), &["href=\"/records/~..\""]);
+    shows(
+        &browser.get("/records/~.."),
+        &["two dots", "/records/~../delete"],
+    );
+    let record = browser.get("/records/~..").body;
+    assert!(record.contains("#<bdi>ttt"), "{record}");
+    assert!(
+        !record.contains("?tag=ttt"),
+        "no list has a filter for it: {record}"
+    );
+}
+
+#[test]
+fn the_audit_log_is_shown_page_by_page() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    for number in 0..130 {
+        let record = json!({"id": format!("n{number}"), "content": "x"});
+        assert_eq!(server.post("/v1/records", &record).status, 200);
+    }
+    let browser = Browser::new(&server);
+    let first = browser.get("/admin/audit");
+    shows(
+        &first,
+        &["<td class=\"count\">130</td>", "/admin/audit?before=31"],
+    );
+    let second = browser.get("/admin/audit?before=31");
+    shows(&second, &["<td class=\"count\">30</td>", "First page"]);
+    assert!(!second.body.contains("Next page"), "{second:?}");
+}
+
+#[test]
+fn a_long_message_is_cut_and_opens_as_a_whole() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let content = format!("{}END", "long ".repeat(2000));
+    let said = json!({"content": content, "user": "ann"});
+    assert_eq!(
+        server.post("/v1/conversations/talk/messages", &said).status,
+        200
+    );
+    let browser = Browser::new(&server);
+    let page = browser.get("/conversations/talk?user=ann");
+    shows(&page, &["Open the whole message"]);
+    assert!(!page.body.contains("END"));
+    let at = page
+        .body
+        .find("/conversations/talk?user=ann&amp;message=")
+        .unwrap();
+    let path = page.body[at..]
+        .split('"')
+        .next()
+        .unwrap()
+        .replace("&amp;", "&");
+    shows(&browser.get(&path), &["END"]);
+}
+
+#[test]
+fn the_overview_shows_growth_tiers_and_percentiles_and_reads_little_while_nothing_changes() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["add", "--id", "n1", "Ann prefers tea"]).ok();
+    let server = Server::start(&sandbox, &[]);
+    let browser = Browser::new(&server);
+    let page = browser.get("/");
+    shows(&page, &["Growth", "By tier", "p99", "data-seq=\"1\""]);
+    assert_eq!(browser.get("/?part=recent&after=1").status, 204);
+    shows(&browser.get("/?part=recent&after=0"), &["Ann prefers tea"]);
+}

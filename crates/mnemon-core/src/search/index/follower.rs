@@ -25,7 +25,7 @@ pub struct Cursor {
 
 impl Cursor {
     /// Whether nothing that the other cursor has seen is new to this one.
-    fn has_seen(&self, other: &Self) -> bool {
+    pub fn has_seen(&self, other: &Self) -> bool {
         let numbers = |cursor: &Self| [cursor.seq, cursor.embedded, cursor.removed];
         let (ours, theirs) = (numbers(self), numbers(other));
         if ours == theirs {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mnemon_core::dates::Asked;
 use mnemon_core::embed::ModelId;
-use mnemon_core::index::{Index, Sampled, Terms, hash, wrong_vector};
+use mnemon_core::index::{Cursor, Index, Sampled, Terms, hash, wrong_vector};
 use mnemon_core::vector::{Candidates, Quantised, ScanConfig, TopK, VectorError, VectorSet};
 use mnemon_core::{Answer, Embedding, Grant, Probe, Right, StoreError, Time};
 use tokio_postgres::Row;
@@ -19,6 +19,7 @@ use crate::store::postgres::errors::Failure;
 use crate::store::postgres::feed::{self, DOC, TERMS, VECTOR};
 use crate::store::postgres::pool::{Call, Lease, Pool};
 use crate::store::postgres::reads::{call, record};
+use crate::store::postgres::standby::Standby;
 use crate::store::postgres::view::number;
 
 /// Postings that are read for the words of a query, the rarest first. More frequent words only
@@ -52,6 +53,7 @@ const BEGIN_NEAR: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 /// Searches tenants in the database.
 pub(in crate::store::postgres) struct DatabaseIndex {
     pool: Arc<Pool>,
+    standby: Option<Arc<Standby>>,
     samples: Samples,
     /// Models whose index this process has begun to build.
     building: Mutex<HashSet<i64>>,
@@ -73,9 +75,10 @@ struct Loaded {
 }
 
 impl DatabaseIndex {
-    pub(in crate::store::postgres) fn new(pool: Arc<Pool>) -> Self {
+    pub(in crate::store::postgres) fn new(pool: Arc<Pool>, standby: Option<Arc<Standby>>) -> Self {
         Self {
             pool,
+            standby,
             samples: Samples::default(),
             building: Mutex::default(),
         }
@@ -91,10 +94,37 @@ impl DatabaseIndex {
     ) -> Result<Answer, Failure> {
         grant.require(Right::Read).map_err(StoreError::from)?;
         check(&probe.vectors)?;
-        let mut lease = self.pool.take().await?;
-        let Some((moment, models)) = self.begin(&mut lease, grant).await? else {
+        if let Some(standby) = self.standby.as_ref().filter(|it| it.is_usable()) {
+            let mut lease = self.pool.take().await?;
+            let newest = feed::newest(&mut lease, grant.tenant()).await?;
+            drop(lease);
+            let Some((_, newest)) = newest else {
+                return Ok(Answer::default());
+            };
+            let on = (standby.pool.as_ref(), newest);
+            let found = self.find_on(on, grant, probe, within.clone()).await;
+            if let Some(answer) = standby.accept(found) {
+                return Ok(answer);
+            }
+        }
+        let on = (self.pool.as_ref(), Cursor::default());
+        let found = self.find_on(on, grant, probe, within).await?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// The same on a server of these connections; `None` if it is behind these numbers of the tenant.
+    async fn find_on(
+        &self,
+        (pool, at_least): (&Pool, Cursor),
+        grant: &Grant,
+        probe: &Probe,
+        within: Option<Arc<HashSet<u64>>>,
+    ) -> Result<Option<Answer>, Failure> {
+        let mut lease = pool.take().await?;
+        let begun = self.begin(&mut lease, grant).await?;
+        let Some((moment, models)) = begun.filter(|(moment, _)| moment.has_seen(&at_least)) else {
             lease.end("ROLLBACK").await?;
-            return Ok(Answer::default());
+            return Ok(None);
         };
         let names: HashMap<i64, ModelId> =
             models.iter().map(|it| (it.number, it.id.clone())).collect();
@@ -151,7 +181,7 @@ impl DatabaseIndex {
             )
         });
         let lost = || StoreError::Internal("a search was lost".to_owned());
-        found.await.ok_or_else(lost)?
+        found.await.ok_or_else(lost)?.map(Some)
     }
 
     /// Begins the transaction of a search; `None` if the tenant never wrote.
@@ -345,7 +375,7 @@ fn check(queries: &[Embedding]) -> Result<(), StoreError> {
 fn tenant(grant: &Grant) -> Result<Call, Failure> {
     call(
         grant,
-        "SELECT num, last_seq, embedded, records FROM mnemon.tenants WHERE name = $1",
+        "SELECT num, last_seq, embedded, records, removed FROM mnemon.tenants WHERE name = $1",
     )
 }
 
@@ -358,6 +388,7 @@ fn moment(row: Option<&Row>) -> Result<Option<Moment>, Failure> {
         last_seq: number(row, 1)?,
         embedded: number(row, 2)?,
         records: usize::try_from(number(row, 3)?).unwrap_or(usize::MAX),
+        removed: number(row, 4)?,
     }))
 }
 

@@ -12,7 +12,7 @@ use mnemon_core::{Audience, Filter, Record};
 
 use super::audience_name;
 
-/// Days that are told of or asked for one by one; longer spans are kept as blocks of so many days.
+/// Spans up to this many days are kept and asked for day by day; longer ones as blocks of this many days.
 const BLOCK: i32 = 32;
 /// Blocks of one span at the most.
 const BLOCKS: i32 = 48;
@@ -104,7 +104,7 @@ pub(super) fn array(tenant: i64, audience: &Audience, record: &Record, terms: &T
     let mut items: Vec<Item> = terms.numbers().map(Item::Term).collect();
     items.extend(record.tags.iter().map(|tag| Item::tag(tag)));
     for Told { days, .. } in terms.told() {
-        items.extend(told(*days));
+        items.extend(mentioned(*days));
     }
     let keys = keys(&Space::of_record(tenant, audience), &items);
     let mut text = String::with_capacity(12 * keys.len() + 2);
@@ -129,7 +129,7 @@ fn blocks(days: Days) -> impl Iterator<Item = i32> {
     first..=days.to.div_euclid(BLOCK).min(first + BLOCKS)
 }
 
-fn told(days: Days) -> Vec<Item> {
+fn mentioned(days: Days) -> Vec<Item> {
     if is_short(days) {
         let each = (days.from..=days.to).map(Item::Day);
         return each.chain(blocks(days).map(Item::ShortBlock)).collect();
@@ -226,9 +226,9 @@ mod tests {
                     any_year: false,
                 });
                 let asked: Vec<u64> = asked.into_iter().map(Item::number).collect();
-                let told = told(one).into_iter().map(Item::number);
+                let mentioned = mentioned(one).into_iter().map(Item::number);
                 assert!(
-                    told.into_iter().any(|it| asked.contains(&it)),
+                    mentioned.into_iter().any(|it| asked.contains(&it)),
                     "{one:?} {other:?}"
                 );
             }

@@ -98,7 +98,8 @@ pub(in crate::store::postgres) async fn prepare(pool: &Pool) -> Result<(), Failu
         .batch(&format!(
             "DO $$ BEGIN
                 PERFORM pg_advisory_xact_lock({MIGRATION_LOCK});
-                IF pg_relation_size('mnemon.search') = 0 THEN
+                IF pg_relation_size('mnemon.search') + coalesce((SELECT sum(pg_relation_size(relid))
+                    FROM pg_partition_tree('mnemon.search')), 0) = 0 THEN
                     CREATE EXTENSION IF NOT EXISTS vector;
                     ALTER TABLE mnemon.search ADD COLUMN IF NOT EXISTS near halfvec;
                 END IF;
@@ -131,24 +132,52 @@ pub(super) async fn build(pool: Arc<Pool>, model: i64, dimension: usize) -> Resu
         return Ok(());
     }
     let name = index_name(model);
-    // One that was not completed is of no use, and would be kept.
-    let invalid = Call::new(
-        "SELECT 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-         WHERE c.relname = $1 AND NOT i.indisvalid",
-    );
-    if !lease.all(invalid.with(name.clone())).await?.is_empty() {
-        lease
-            .batch(&format!("DROP INDEX CONCURRENTLY IF EXISTS mnemon.{name}"))
-            .await?;
-    }
     // The settings of this connection would end it; a connection in a transaction is closed after
     // its call, which also frees the lock.
     lease.never_return();
     lease.batch("SET statement_timeout = 0").await?;
+    let columns = format!(
+        "USING hnsw ((near::halfvec({dimension})) halfvec_cosine_ops) WHERE model = {model}"
+    );
+    let partitions =
+        "SELECT relid::regclass::text, c.relname::text FROM pg_partition_tree('mnemon.search') t
+         JOIN pg_class c ON c.oid = t.relid WHERE isleaf";
+    let partitions = lease.all(Call::new(partitions)).await?;
+    if partitions.is_empty() {
+        return build_one(&mut lease, "mnemon.search", &name, &columns).await;
+    }
+    // The index of a partitioned table is not built concurrently, but those of its parts are.
+    for part in &partitions {
+        let (table, part): (&str, &str) = (part.try_get(0)?, part.try_get(1)?);
+        build_one(&mut lease, table, &format!("{part}_near_{model}"), &columns).await?;
+    }
     lease
         .batch(&format!(
-            "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON mnemon.search
-             USING hnsw ((near::halfvec({dimension})) halfvec_cosine_ops) WHERE model = {model}"
+            "CREATE INDEX IF NOT EXISTS {name} ON mnemon.search {columns}"
+        ))
+        .await
+}
+
+async fn build_one(
+    lease: &mut Lease,
+    table: &str,
+    name: &str,
+    columns: &str,
+) -> Result<(), Failure> {
+    // One that was not completed is of no use, and would be kept.
+    let invalid = Call::new(
+        "SELECT 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+         JOIN pg_namespace n ON n.oid = c.relnamespace
+         WHERE n.nspname = 'mnemon' AND c.relname = $1 AND NOT i.indisvalid",
+    );
+    if !lease.all(invalid.with(name.to_owned())).await?.is_empty() {
+        lease
+            .batch(&format!("DROP INDEX CONCURRENTLY IF EXISTS mnemon.{name}"))
+            .await?;
+    }
+    lease
+        .batch(&format!(
+            "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {table} {columns}"
         ))
         .await
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mnemon_core::dates::day_of_millis;
 use mnemon_core::embed::ModelId;
-use mnemon_core::index::{Population, StoredVector, Terms, wrong_vector};
+use mnemon_core::index::{Cursor, Population, StoredVector, Terms, wrong_vector};
 use mnemon_core::vector::VectorSet;
 use mnemon_core::{Audience, Background, Embedding, Filter, Grant, StoreError, Tenant, Viewer};
 use tokio_postgres::Row;
@@ -38,9 +38,21 @@ pub(super) struct Moment {
     pub(super) last_seq: u64,
     pub(super) embedded: u64,
     pub(super) records: usize,
+    pub(super) removed: u64,
 }
 
 impl Moment {
+    /// Whether this moment shows all that the cursor has seen.
+    pub(super) fn has_seen(&self, cursor: &Cursor) -> bool {
+        let ours = Cursor {
+            seq: self.last_seq,
+            embedded: self.embedded,
+            removed: self.removed,
+            records: self.records,
+        };
+        ours.has_seen(cursor)
+    }
+
     /// Whether statistics of that moment still serve at this one.
     fn is_near(&self, earlier: &Self) -> bool {
         let few = |one: u64, other: u64| one.abs_diff(other) * CHANGED <= earlier.records as u64;
