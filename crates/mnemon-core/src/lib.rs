@@ -50,7 +50,7 @@ pub use model::{
 };
 pub use ports::{
     Answer, Backend, Background, Batch, Capabilities, Cause, Change, ChangeHandler, Changes, Claim,
-    Claimed, CodedVector, Embedding, Expect, Fate, Features, Group, Hidden, HiddenScan,
+    Claimed, CodedVector, EmbeddedPage, Embedding, Expect, Fate, Features, Group, Hidden, HiddenScan,
     IdempotencyKey, IndexCapabilities, IndexFilters, IndexUsage, Match, Op, Outcome, Probe,
     QueryTerm, Receipt, Replay, Replica, ScoreScale, SearchIndex, SessionCount, SessionWindow,
     SimilarTerm, Statistics, Store, StoreError, StoredChange, StoredPage, StoredReceipt, Tally,
