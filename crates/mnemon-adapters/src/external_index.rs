@@ -29,7 +29,7 @@ use mnemon_core::{
 pub use document::{Document, Vector};
 pub use follow::{Agreement, Followed};
 pub use opensearch::OpenSearch;
-pub use rebuild::Rebuilt;
+pub use rebuild::{Rebuilt, Watch};
 pub use url::{IndexAccess, IndexKind, IndexUrl};
 
 /// A search server that holds documents of records.
@@ -244,24 +244,22 @@ impl ExternalIndex {
         Ok(current)
     }
 
-    /// Does the work on the current generation, once more if a rebuild has replaced it meanwhile.
-    async fn on_current<T>(
-        &self,
-        work: impl AsyncFn(&Generation) -> Result<T, ServerError>,
-    ) -> Result<T, StoreError> {
-        for _ in 0..REBUILDS {
-            let done = async { work(&self.generation().await?).await };
-            match done.await {
-                Err(ServerError::Gone) => *self.generation.lock().await = None,
-                Err(ServerError::Store(error)) => return Err(error),
-                Ok(done) => return Ok(done),
+    /// The result of work on the current generation; `None` if a rebuild has replaced it meanwhile,
+    /// so that the work has to be done again.
+    async fn settle<T>(&self, done: Result<T, ServerError>) -> Result<Option<T>, StoreError> {
+        match done {
+            Ok(done) => Ok(Some(done)),
+            Err(ServerError::Store(error)) => Err(error),
+            Err(ServerError::Gone) => {
+                *self.generation.lock().await = None;
+                Ok(None)
             }
         }
-        Err(unavailable(
-            self.place(),
-            "was rebuilt again and again meanwhile; try again",
-            "rebuilt",
-        ))
+    }
+
+    fn rebuilt_again(&self) -> StoreError {
+        let what = "was rebuilt again and again meanwhile; try again";
+        unavailable(self.place(), what, "rebuilt")
     }
 }
 

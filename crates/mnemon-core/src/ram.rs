@@ -15,9 +15,9 @@ pub use image::{Image, Past};
 use crate::model::{Filter, Grant, Id, Page, Record, Right, Scan, Tenant};
 use crate::ports::embed::ModelId;
 use crate::ports::{
-    Answer, Batch, Capabilities, Change, Changes, CodedVector, EmbeddedPage, Embedding, Hidden, HiddenScan,
-    IndexCapabilities, Probe, Receipt, Replica, SearchIndex, Store, StoreError, StoredPage,
-    StoredReceipt, Tally, Upkept,
+    Answer, Batch, Capabilities, Change, Changes, CodedVector, EmbeddedPage, Embedding, Hidden,
+    HiddenScan, IndexCapabilities, Probe, Receipt, Replica, SearchIndex, Store, StoreError,
+    StoredPage, StoredReceipt, Tally, Upkept,
 };
 
 /// A store that lives as long as the process.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use mnemon_core::{Grant, Id, StoreError, StoredChange};
 
 use super::{
-    Document, DocumentChange, ExternalIndex, Generation, Marked, ServerError, Watermark,
+    Document, DocumentChange, ExternalIndex, Generation, Marked, REBUILDS, ServerError, Watermark,
     unavailable,
 };
 
@@ -44,14 +44,22 @@ struct Step {
 impl ExternalIndex {
     /// Brings the tenant's documents up to the store and compares all of them with its records.
     pub async fn check(&self, grant: &Grant) -> Result<Agreement, StoreError> {
-        self.on_current(async |generation| {
-            let _following = self.following.lock().await;
-            self.follow_in(generation, grant, usize::MAX).await?;
-            let corrected = self.reconcile(generation, grant).await?;
-            let records = self.store.tally(grant).await?.records();
-            Ok(Agreement { records, corrected })
-        })
-        .await
+        for _ in 0..REBUILDS {
+            let done = self.check_once(grant).await;
+            if let Some(agreement) = self.settle(done).await? {
+                return Ok(agreement);
+            }
+        }
+        Err(self.rebuilt_again())
+    }
+
+    async fn check_once(&self, grant: &Grant) -> Result<Agreement, ServerError> {
+        let generation = self.generation().await?;
+        let _following = self.following.lock().await;
+        self.follow_in(&generation, grant, usize::MAX).await?;
+        let corrected = self.reconcile(&generation, grant).await?;
+        let records = self.store.tally(grant).await?.records();
+        Ok(Agreement { records, corrected })
     }
 
     /// Brings the tenant's documents up to the store, as far as so many writes go.
@@ -225,7 +233,9 @@ impl ExternalIndex {
         let mut after: Option<Id> = None;
         loop {
             let tenant = grant.tenant();
-            let page = self.server.entries(generation, tenant, after.as_ref(), PAGE);
+            let page = self
+                .server
+                .entries(generation, tenant, after.as_ref(), PAGE);
             let page = page.await?;
             let is_last = page.len() < PAGE;
             after = page.last().map(|entry| entry.id.clone());

@@ -14,9 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
-use mnemon_core::{
-    Id, IndexCapabilities, IndexFilters, Probe, ScoreScale, StoreError, Tenant,
-};
+use mnemon_core::{Id, IndexCapabilities, IndexFilters, Probe, ScoreScale, StoreError, Tenant};
 use serde_json::{Value, json};
 
 use super::{
@@ -95,9 +93,10 @@ impl OpenSearch {
         if !reply.is_success() {
             return Err(self.client.refused(reply.status, &reply.body));
         }
-        let names = reply.body.as_object().ok_or_else(|| {
-            self.client.unreadable("a list of indexes")
-        })?;
+        let names = reply
+            .body
+            .as_object()
+            .ok_or_else(|| self.client.unreadable("a list of indexes"))?;
         Ok(names.keys().cloned().collect())
     }
 
@@ -120,7 +119,11 @@ impl OpenSearch {
     }
 
     /// Makes the field for vectors of this model, if it is not there.
-    async fn make_field(&self, generation: &Generation, model: &ModelId) -> Result<(), ServerError> {
+    async fn make_field(
+        &self,
+        generation: &Generation,
+        model: &ModelId,
+    ) -> Result<(), ServerError> {
         let known = (generation.clone(), mapping::vector_field(model));
         if self.known_fields().contains(&known) {
             return Ok(());
@@ -407,7 +410,9 @@ impl IndexServer for OpenSearch {
         let path = format!("{}/_search", generation.0);
         let answer = self.client.ask(Request::post(path).json(&body)).await?;
         let found = answer::hits(&self.client, &answer, |_| 0.0)?.into_iter();
-        Ok(found.map(|Found { id, seq, .. }| Entry { id, seq }).collect())
+        Ok(found
+            .map(|Found { id, seq, .. }| Entry { id, seq })
+            .collect())
     }
 
     async fn find(

@@ -9,7 +9,7 @@ use mnemon_core::{
 };
 
 use super::follow::SEARCH_WRITES;
-use super::{Audience, ExternalIndex, Found, Question, ServerAnswer};
+use super::{Audience, ExternalIndex, Found, Question, REBUILDS, ServerAnswer, ServerError};
 
 #[async_trait]
 impl SearchIndex for ExternalIndex {
@@ -20,24 +20,13 @@ impl SearchIndex for ExternalIndex {
     async fn find(&self, grant: &Grant, probe: &Probe) -> Result<Answer, StoreError> {
         grant.require(Right::Read)?;
         check_vectors(probe)?;
-        let answer = self.on_current(async |generation| {
-            let followed = self.follow(generation, grant, SEARCH_WRITES).await?;
-            if followed.behind > 0 {
-                grant.notices().add(format!(
-                    "The index {} is {} changes behind its store, so recent records may be \
-                     missing; `mnemon index check` brings it up to date.",
-                    self.place(),
-                    followed.behind,
-                ));
+        for _ in 0..REBUILDS {
+            let done = self.find_once(grant, probe).await;
+            if let Some(answer) = self.settle(done).await? {
+                return self.verified(grant, answer).await;
             }
-            let asked = Question {
-                tenant: grant.tenant(),
-                probe,
-                now: grant.now(),
-            };
-            self.server.find(generation, &asked).await
-        });
-        self.verified(grant, answer.await?).await
+        }
+        Err(self.rebuilt_again())
     }
 
     async fn speakers(
@@ -50,17 +39,13 @@ impl SearchIndex for ExternalIndex {
         if words.is_empty() {
             return Ok(Vec::new());
         }
-        let audience = audience.audience_only();
-        let asked = Audience {
-            tenant: grant.tenant(),
-            filter: &audience,
-            now: grant.now(),
-        };
-        self.on_current(async |generation| {
-            self.follow(generation, grant, SEARCH_WRITES).await?;
-            self.server.speakers(generation, &asked, words).await
-        })
-        .await
+        for _ in 0..REBUILDS {
+            let done = self.speakers_once(grant, audience, words).await;
+            if let Some(names) = self.settle(done).await? {
+                return Ok(names);
+            }
+        }
+        Err(self.rebuilt_again())
     }
 }
 
@@ -76,6 +61,42 @@ fn check_vectors(probe: &Probe) -> Result<(), Invalid> {
 }
 
 impl ExternalIndex {
+    async fn find_once(&self, grant: &Grant, probe: &Probe) -> Result<ServerAnswer, ServerError> {
+        let generation = self.generation().await?;
+        let followed = self.follow(&generation, grant, SEARCH_WRITES).await?;
+        if followed.behind > 0 {
+            grant.notices().add(format!(
+                "The index {} is {} changes behind its store, so recent records may be missing; \
+                 `mnemon index check` brings it up to date.",
+                self.place(),
+                followed.behind,
+            ));
+        }
+        let asked = Question {
+            tenant: grant.tenant(),
+            probe,
+            now: grant.now(),
+        };
+        self.server.find(&generation, &asked).await
+    }
+
+    async fn speakers_once(
+        &self,
+        grant: &Grant,
+        audience: &Filter,
+        words: &[&str],
+    ) -> Result<Vec<String>, ServerError> {
+        let generation = self.generation().await?;
+        self.follow(&generation, grant, SEARCH_WRITES).await?;
+        let audience = audience.audience_only();
+        let asked = Audience {
+            tenant: grant.tenant(),
+            filter: &audience,
+            now: grant.now(),
+        };
+        self.server.speakers(&generation, &asked, words).await
+    }
+
     /// The answer without documents of versions that the store does not have now.
     async fn verified(&self, grant: &Grant, answer: ServerAnswer) -> Result<Answer, StoreError> {
         let mut matches: HashMap<Id, (u64, Match)> = HashMap::new();

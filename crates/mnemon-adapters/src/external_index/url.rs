@@ -177,7 +177,10 @@ mod tests {
         );
         let url = IndexUrl::parse("opensearch+https://[::1]:9201/a_1?timeout_s=5").unwrap();
         assert_eq!((url.uses_tls, url.timeout.as_secs()), (true, 5));
-        assert_eq!((url.address.as_str(), url.name.as_str()), ("[::1]:9201", "a_1"));
+        assert_eq!(
+            (url.address.as_str(), url.name.as_str()),
+            ("[::1]:9201", "a_1")
+        );
         let url = IndexUrl::parse("milvus://localhost/memory").unwrap();
         assert_eq!(url.address, "localhost:19530");
     }
@@ -185,7 +188,10 @@ mod tests {
     #[test]
     fn other_urls_are_refused_with_what_to_write() {
         for (text, expected) in [
-            ("elastic://h/n", "`elastic` is not an index; write `builtin`"),
+            (
+                "elastic://h/n",
+                "`elastic` is not an index; write `builtin`",
+            ),
             ("opensearch://u:secret@h/n", "set MNEMON_INDEX_USER"),
             ("opensearch:///n", "`` is not a host"),
             ("opensearch://h", "`` is not a name"),

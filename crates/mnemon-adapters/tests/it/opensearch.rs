@@ -143,7 +143,10 @@ async fn a_server_that_cannot_be_used_is_reported() {
         index.mappings["_meta"]["mnemon_format"] = 99.into();
     }
     let error = found(&indexed.index(), "tea").await.unwrap_err();
-    assert!(error.to_string().contains("mnemon index rebuild"), "{error}");
+    assert!(
+        error.to_string().contains("mnemon index rebuild"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -193,13 +196,20 @@ async fn operate(store: &Ram, random: &mut Random, now: i64) -> i64 {
             store.apply(&g, Batch::of(Op::put(record))).await.unwrap();
         }
         11..14 => drop(store.apply(&g, Batch::of(Op::delete(id(&name)))).await),
-        14..16 => drop(store.apply(&g, Batch::of(Op::Purge { id: id(&name) })).await),
+        14..16 => drop(
+            store
+                .apply(&g, Batch::of(Op::Purge { id: id(&name) }))
+                .await,
+        ),
         16 => drop(store.upkeep(&g, 10).await.unwrap()),
         17 => {
             let model = HashEmbedder::default().model().clone();
             let lacking = store.lacking(&g, &model, 0, 3).await.unwrap();
             for record in lacking {
-                let mut made = HashEmbedder::default().embed(&[&record.content]).await.unwrap();
+                let mut made = HashEmbedder::default()
+                    .embed(&[&record.content])
+                    .await
+                    .unwrap();
                 if let Some(vector) = made.remove(0) {
                     let model = model.clone();
                     let vectors = vec![(record.seq, Embedding { model, vector })];
@@ -251,7 +261,10 @@ async fn random_operations_and_restarts_end_in_agreement() {
     let again = indexed.index().check(&g).await.unwrap();
     assert_eq!(again.corrected, 0);
     let documents = indexed.data();
-    let documents = documents.indexes.values().flat_map(|index| index.docs.values());
+    let documents = documents
+        .indexes
+        .values()
+        .flat_map(|index| index.docs.values());
     let documents = documents.filter(|doc| doc.source.get("seq").is_some());
     assert_eq!(documents.count() as u64, again.records);
 }
@@ -285,7 +298,8 @@ mod live {
             store: Arc::default(),
             url: format!("{}/{name}", server.trim_end_matches('/')),
         };
-        let case = mnemon_testkit::index_conformance::what_is_written_is_found_and_what_is_gone_is_not;
+        let case =
+            mnemon_testkit::index_conformance::what_is_written_is_found_and_what_is_gone_is_not;
         mnemon_testkit::conformance::run(live, case);
     }
 }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use mnemon_core::{Id, Statistics, StoreError};
 use serde_json::Value;
 
-use super::client::Client;
 use super::Part;
+use super::client::Client;
 use crate::external_index::{Found, ServerAnswer, ServerError};
 
 /// The answers to several searches.

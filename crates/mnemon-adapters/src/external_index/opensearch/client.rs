@@ -199,12 +199,17 @@ impl Client {
 
     fn unreached(&self, error: reqwest::Error) -> Failure {
         let what = match error.is_timeout() {
-            true => "did not answer in time; is the server overloaded? ?timeout_s=N in the URL \
-                     waits longer",
+            true => {
+                "did not answer in time; is the server overloaded? ?timeout_s=N in the URL \
+                     waits longer"
+            }
             false => "cannot be reached; start the server, or correct `index` in mnemon.toml",
         };
         let is_passing = !error.is_timeout();
-        self.failed(unavailable(&self.place, what, error.without_url()), is_passing)
+        self.failed(
+            unavailable(&self.place, what, error.without_url()),
+            is_passing,
+        )
     }
 
     fn said(&self, body: &[u8]) -> String {

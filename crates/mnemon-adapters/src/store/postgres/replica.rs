@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
 use mnemon_core::index::StoredVector;
 use mnemon_core::{
-    Cause, Clock, CodedVector, EmbeddedPage, Grant, IdempotencyKey, Replica, Right, StoreError, StoredChange,
-    StoredPage, StoredReceipt, Tenant,
+    Cause, Clock, CodedVector, EmbeddedPage, Grant, IdempotencyKey, Replica, Right, StoreError,
+    StoredChange, StoredPage, StoredReceipt, Tenant,
 };
 use tokio_postgres::Row;
 

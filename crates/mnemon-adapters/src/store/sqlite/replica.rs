@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use mnemon_core::index::StoredVector;
 use mnemon_core::{
-    Cause, Clock, CodedVector, EmbeddedPage, Grant, IdempotencyKey, Replica, Right, StoreError, StoredChange,
-    StoredPage, StoredReceipt, Tenant, Time,
+    Cause, Clock, CodedVector, EmbeddedPage, Grant, IdempotencyKey, Replica, Right, StoreError,
+    StoredChange, StoredPage, StoredReceipt, Tenant, Time,
 };
 use rusqlite::{Row, params};
 

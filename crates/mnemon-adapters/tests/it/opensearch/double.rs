@@ -319,7 +319,10 @@ impl Data {
             Ok(name) => name,
             Err(answer) => return answer,
         };
-        assert!(body.ends_with('\n'), "a bulk request ends with a line break");
+        assert!(
+            body.ends_with('\n'),
+            "a bulk request ends with a line break"
+        );
         self.with(&name, |index| {
             let mut lines = body.lines();
             let mut items = Vec::new();
@@ -403,7 +406,11 @@ impl Index {
             }
             ("delete", None) => {
                 self.deleted.insert(id.to_owned(), version);
-                if self.docs.remove(id).is_some() { 200 } else { 404 }
+                if self.docs.remove(id).is_some() {
+                    200
+                } else {
+                    404
+                }
             }
             _ => 400,
         }

@@ -104,13 +104,21 @@ fn cosine(one: &[Value], other: &[Value]) -> f64 {
 fn bm25(term: &Value, doc: &Doc, docs: &BTreeMap<String, Doc>) -> Option<f64> {
     let (field, term) = only(&term["term"]);
     let wanted = term["value"].as_str().unwrap();
-    let occurs = |doc: &Doc| tokens(doc, field).iter().filter(|it| **it == wanted).count();
+    let occurs = |doc: &Doc| {
+        tokens(doc, field)
+            .iter()
+            .filter(|it| **it == wanted)
+            .count()
+    };
     let own = occurs(doc);
     if own == 0 {
         return None;
     }
     let having = docs.values().filter(|doc| occurs(doc) > 0).count() as f64;
-    let lengths: Vec<f64> = docs.values().map(|doc| tokens(doc, field).len() as f64).collect();
+    let lengths: Vec<f64> = docs
+        .values()
+        .map(|doc| tokens(doc, field).len() as f64)
+        .collect();
     let mean = lengths.iter().sum::<f64>() / lengths.len() as f64;
     let idf = (1.0 + (lengths.len() as f64 - having + 0.5) / (having + 0.5)).ln();
     let length = tokens(doc, field).len() as f64;
@@ -119,13 +127,23 @@ fn bm25(term: &Value, doc: &Doc, docs: &BTreeMap<String, Doc>) -> Option<f64> {
 }
 
 const KEYS: [&str; 8] = [
-    "size", "_source", "track_total_hits", "docvalue_fields", "query", "sort", "search_after", "aggs",
+    "size",
+    "_source",
+    "track_total_hits",
+    "docvalue_fields",
+    "query",
+    "sort",
+    "search_after",
+    "aggs",
 ];
 
 /// The answer to a search.
 pub(super) fn search(search: &Value, docs: &BTreeMap<String, Doc>) -> Value {
     let keys = search.as_object().unwrap().keys();
-    assert!(keys.into_iter().all(|key| KEYS.contains(&key.as_str())), "{search}");
+    assert!(
+        keys.into_iter().all(|key| KEYS.contains(&key.as_str())),
+        "{search}"
+    );
     let query = &search["query"];
     let found = docs.values();
     let mut found: Vec<(f64, &Doc)> = found
@@ -178,7 +196,10 @@ fn aggregate(aggs: &Value, found: &[(f64, &Doc)]) -> Value {
         answer[name] = match kind {
             "avg" => {
                 let field = asked["field"].as_str().unwrap();
-                let all: Vec<f64> = found.iter().filter_map(|(_, it)| it.source[field].as_f64()).collect();
+                let all: Vec<f64> = found
+                    .iter()
+                    .filter_map(|(_, it)| it.source[field].as_f64())
+                    .collect();
                 let mean = all.iter().sum::<f64>() / all.len() as f64;
                 json!({"value": (!all.is_empty()).then_some(mean)})
             }
@@ -192,10 +213,15 @@ fn aggregate(aggs: &Value, found: &[(f64, &Doc)]) -> Value {
             }
             "terms" => {
                 let field = asked["field"].as_str().unwrap();
-                let names: BTreeSet<&str> =
-                    found.iter().filter_map(|(_, doc)| doc.source[field].as_str()).collect();
+                let names: BTreeSet<&str> = found
+                    .iter()
+                    .filter_map(|(_, doc)| doc.source[field].as_str())
+                    .collect();
                 let most = asked["size"].as_u64().unwrap() as usize;
-                let names = names.into_iter().take(most).map(|name| json!({"key": name}));
+                let names = names
+                    .into_iter()
+                    .take(most)
+                    .map(|name| json!({"key": name}));
                 json!({"buckets": names.collect::<Vec<_>>()})
             }
             other => panic!("unknown aggregation {other}"),

@@ -51,7 +51,10 @@ impl Quantised {
         let high = self.fine.iter().map(|nibbles| nibbles >> 4);
         let fine = low.chain(high).map(rest);
         let codes = self.codes.iter().map(|code| f32::from(*code));
-        codes.zip(fine).map(|(code, rest)| (code + rest) * self.scale).collect()
+        codes
+            .zip(fine)
+            .map(|(code, rest)| (code + rest) * self.scale)
+            .collect()
     }
 
     /// A place for a document that has no vector.
