@@ -29,6 +29,8 @@ pub(super) enum Fault {
 pub(super) struct Data {
     pub(super) indexes: BTreeMap<String, Index>,
     pub(super) faults: Vec<Fault>,
+    /// Requests that are answered before the first fault.
+    pub(super) good_requests: u64,
     pub(super) version: Option<String>,
     pub(super) is_read_only: bool,
     pub(super) requests: usize,
@@ -102,7 +104,9 @@ fn serve(mut stream: TcpStream, data: &Mutex<Data>) -> std::io::Result<()> {
     let (head, body) = request(&mut stream)?;
     let mut data = data.lock().unwrap();
     data.requests += 1;
-    let fault = (!data.faults.is_empty()).then(|| data.faults.remove(0));
+    let is_due = !data.faults.is_empty() && data.good_requests == 0;
+    data.good_requests = data.good_requests.saturating_sub(1);
+    let fault = is_due.then(|| data.faults.remove(0));
     let (status, answer) = match &fault {
         Some(Fault::Hang) => {
             drop(data);
