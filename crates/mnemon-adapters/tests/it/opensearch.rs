@@ -7,12 +7,13 @@ mod matching;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use mnemon_adapters::Sqlite;
 use mnemon_adapters::external_index::{ExternalIndex, IndexAccess, IndexUrl, OpenSearch};
 use mnemon_core::embed::Embedder;
 use mnemon_core::ram::Ram;
 use mnemon_core::{
-    Backend, Batch, Ctx, Embedding, Filter, Op, Probe, QueryTerm, SearchIndex, Store, StoreError,
-    Tenant, limits,
+    Backend, Batch, Ctx, Embedding, Filter, Op, Probe, QueryTerm, Replica, SearchIndex, Store,
+    StoreError, Tenant, limits,
 };
 use mnemon_testkit::fakes::HashEmbedder;
 use mnemon_testkit::make::{Remade, at, grant, id, note};
@@ -168,6 +169,44 @@ async fn a_rebuild_replaces_the_index_while_it_is_searched() {
     assert!(new.len() == 1 && new != old, "{old:?} {new:?}");
     put(&indexed.store, "d", "black tea").await;
     assert_eq!(found(&searching, "tea").await.unwrap(), 4);
+}
+
+/// A vector that comes after its record leaves no change behind.
+#[tokio::test]
+async fn late_vectors_of_a_file_are_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Sqlite::open(&folder.path().join("m.db")).unwrap();
+    let store: Arc<dyn Replica> = Arc::new(store);
+    let double = Double::start(Arc::new(Mutex::new(Data::default())));
+    let url = IndexUrl::parse(&double.url()).unwrap();
+    let server = OpenSearch::new(&url, IndexAccess::default()).unwrap();
+    let index = ExternalIndex::new(store.clone(), Arc::new(server));
+    let g = grant(at(0));
+    let records = ["a", "b", "c"].map(|name| Op::put(note(name).saying("green tea")));
+    let batch = Batch::from(records.to_vec());
+    store.apply(&g, batch).await.unwrap();
+    let embedder = HashEmbedder::default();
+    let vector = embedder.embed(&["green tea"]).await.unwrap().remove(0);
+    let model = embedder.model().clone();
+    let vector = vector.unwrap();
+    let embedding = Embedding { model, vector };
+    let near = Probe {
+        vectors: vec![embedding.clone()],
+        ..Probe::new(Filter::all_of_tenant(), 10)
+    };
+    let found = async || index.find(&g, &near).await.unwrap().matches.len();
+    assert_eq!(found().await, 0);
+    let lacking = store.lacking(&g, &embedding.model, 0, 3).await.unwrap();
+    let vectors = lacking.iter().map(|it| (it.seq, embedding.clone()));
+    let vectors: Vec<_> = vectors.collect();
+    store.embed(&g, vectors[..1].to_vec()).await.unwrap();
+    assert_eq!(found().await, 1);
+    store.embed(&g, vectors[1..].to_vec()).await.unwrap();
+    assert_eq!(found().await, 3);
+    let page = store.embedded_after(&g, 0, 2).await.unwrap();
+    assert_eq!((page.records.len(), page.reached, page.more), (2, 2, true));
+    let page = store.embedded_after(&g, 2, 2).await.unwrap();
+    assert_eq!((page.records.len(), page.reached, page.more), (1, 3, false));
 }
 
 /// Numbers that look random and are the same in every run.
