@@ -5,6 +5,7 @@
 pub mod audit;
 pub mod documents;
 pub mod embed;
+pub mod external_index;
 pub mod llm;
 pub mod remote;
 pub mod token;

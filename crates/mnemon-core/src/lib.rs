@@ -50,11 +50,11 @@ pub use model::{
 };
 pub use ports::{
     Answer, Backend, Background, Batch, Capabilities, Cause, Change, ChangeHandler, Changes, Claim,
-    Claimed, CodedVector, Embedding, Expect, Fate, Features, Group, Hidden, HiddenScan,
-    IdempotencyKey, IndexCapabilities, IndexFilters, IndexUsage, Match, Op, Outcome, Probe,
-    QueryTerm, Receipt, Replay, Replica, ScoreScale, SearchIndex, SessionCount, SessionWindow,
-    SimilarTerm, Statistics, Store, StoreError, StoredChange, StoredPage, StoredReceipt, Tally,
-    TenantIndex, TermRole, Traits, Upkept, embed, external, files, llm, log, longterm, rerank,
-    sessions_by_scan, webhook,
+    Claimed, CodedVector, EmbeddedPage, Embedding, Expect, Fate, Features, Group, Hidden,
+    HiddenScan, IdempotencyKey, IndexCapabilities, IndexFilters, IndexUsage, Match, Op, Outcome,
+    Probe, QueryTerm, Receipt, Replay, Replica, ScoreScale, SearchIndex, SessionCount,
+    SessionWindow, SimilarTerm, Statistics, Store, StoreError, StoredChange, StoredPage,
+    StoredReceipt, Tally, TenantIndex, TermRole, Traits, Upkept, embed, external, files, llm, log,
+    longterm, rerank, sessions_by_scan, webhook,
 };
 pub use search::{Candidate, dates, index, rank, speakers, text, vector};

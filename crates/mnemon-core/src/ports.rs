@@ -12,7 +12,9 @@ pub(crate) mod search_index;
 pub(crate) mod store;
 pub mod webhook;
 
-pub use replica::{CodedVector, Replay, Replica, StoredChange, StoredPage, StoredReceipt};
+pub use replica::{
+    CodedVector, EmbeddedPage, Replay, Replica, StoredChange, StoredPage, StoredReceipt,
+};
 pub use search_index::{
     Answer, Backend, Background, Embedding, Features, IndexCapabilities, IndexFilters, IndexUsage,
     Match, Probe, QueryTerm, ScoreScale, SearchIndex, SimilarTerm, Statistics, TenantIndex,

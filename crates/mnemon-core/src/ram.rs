@@ -15,9 +15,9 @@ pub use image::{Image, Past};
 use crate::model::{Filter, Grant, Id, Page, Record, Right, Scan, Tenant};
 use crate::ports::embed::ModelId;
 use crate::ports::{
-    Answer, Batch, Capabilities, Change, Changes, CodedVector, Embedding, Hidden, HiddenScan,
-    IndexCapabilities, Probe, Receipt, Replica, SearchIndex, Store, StoreError, StoredPage,
-    StoredReceipt, Tally, Upkept,
+    Answer, Batch, Capabilities, Change, Changes, CodedVector, EmbeddedPage, Embedding, Hidden,
+    HiddenScan, IndexCapabilities, Probe, Receipt, Replica, SearchIndex, Store, StoreError,
+    StoredPage, StoredReceipt, Tally, Upkept,
 };
 
 /// A store that lives as long as the process.
@@ -171,6 +171,18 @@ impl Replica for Ram {
     ) -> Result<StoredPage, StoreError> {
         grant.require(Right::Read)?;
         Ok(self.with(grant, |image| image.stored_changes(after, limit)))
+    }
+
+    async fn embedded_after(
+        &self,
+        grant: &Grant,
+        after: u64,
+        limit: usize,
+    ) -> Result<EmbeddedPage, StoreError> {
+        grant.require(Right::Read)?;
+        Ok(self.search(grant, |Searched { image, index }| {
+            index.embedded_after(image, after, limit)
+        }))
     }
 
     async fn stored_receipts(

@@ -22,6 +22,7 @@ mod jsonl;
 mod kit;
 mod llm;
 mod modes;
+mod opensearch;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod processes;

@@ -28,6 +28,16 @@ pub trait Replica: Store {
         limit: usize,
     ) -> Result<StoredPage, StoreError>;
 
+    /// Current records that got a vector after they were written, by the number of that event: those
+    /// after this number. A search server that follows the store needs them besides the changes. The
+    /// vectors of other records are in [`StoredChange::vector`].
+    async fn embedded_after(
+        &self,
+        grant: &Grant,
+        after: u64,
+        limit: usize,
+    ) -> Result<EmbeddedPage, StoreError>;
+
     /// The receipts whose keys come after this one, by key.
     async fn stored_receipts(
         &self,
@@ -122,6 +132,16 @@ impl StoredChange {
             && self.cause == other.cause
             && self.record == other.record
     }
+}
+
+/// Records that got a vector after they were written.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct EmbeddedPage {
+    pub records: Vec<(Record, CodedVector)>,
+    /// The number up to which the page says everything.
+    pub reached: u64,
+    /// Whether there are records after these.
+    pub more: bool,
 }
 
 /// A vector as stores keep it: codes times a scale.

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::Image;
 use crate::model::{Filter, Grant, Id, Record};
 use crate::ports::embed::ModelId;
-use crate::ports::{Answer, Batch, Embedding, Op, Probe, StoreError};
+use crate::ports::{Answer, Batch, EmbeddedPage, Embedding, Op, Probe, StoreError};
 use crate::search::index::{Cursor, Delta, Doc, Feed, StoredVector, Terms, TrackedIndex};
 use crate::search::index::{stored, wrong_vector};
 
@@ -190,6 +190,27 @@ impl ImageIndex {
             }
         }
         Ok(taken)
+    }
+
+    /// Records that got a vector after this number, by its number.
+    pub(super) fn embedded_after(&self, image: &Image, after: u64, limit: usize) -> EmbeddedPage {
+        let vectors = self.vectors.of.iter();
+        let mut later: Vec<(u64, &Record, &StoredVector)> = vectors
+            .filter(|(_, (number, _))| *number > after)
+            .filter_map(|(seq, (number, vector))| Some((*number, image.by_seq(*seq)?, vector)))
+            .collect();
+        later.sort_unstable_by_key(|(number, ..)| *number);
+        let more = later.len() > limit;
+        later.truncate(limit);
+        let last = later.last().map(|(number, ..)| *number);
+        let records = later.into_iter();
+        EmbeddedPage {
+            records: records
+                .map(|(_, record, vector)| (record.clone(), vector.coded()))
+                .collect(),
+            reached: last.filter(|_| more).unwrap_or(self.vectors.newest),
+            more,
+        }
     }
 
     /// Brings the index up to the image.

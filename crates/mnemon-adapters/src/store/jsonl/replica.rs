@@ -4,7 +4,7 @@ use std::fs;
 
 use async_trait::async_trait;
 use mnemon_core::{
-    CodedVector, Grant, Replica, Right, StoreError, StoredPage, StoredReceipt, Tenant,
+    CodedVector, EmbeddedPage, Grant, Replica, Right, StoreError, StoredPage, StoredReceipt, Tenant,
 };
 
 use super::disk::{self, read_failed};
@@ -43,6 +43,16 @@ impl Replica for Jsonl {
     ) -> Result<StoredPage, StoreError> {
         self.read(grant, move |image| image.stored_changes(after, limit))
             .await
+    }
+
+    /// The logs keep no vectors.
+    async fn embedded_after(
+        &self,
+        _: &Grant,
+        _: u64,
+        _: usize,
+    ) -> Result<EmbeddedPage, StoreError> {
+        Ok(EmbeddedPage::default())
     }
 
     async fn stored_receipts(

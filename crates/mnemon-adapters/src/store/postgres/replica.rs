@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
 use mnemon_core::index::StoredVector;
 use mnemon_core::{
-    Cause, Clock, CodedVector, Grant, IdempotencyKey, Replica, Right, StoreError, StoredChange,
-    StoredPage, StoredReceipt, Tenant,
+    Cause, Clock, CodedVector, EmbeddedPage, Grant, IdempotencyKey, Replica, Right, StoreError,
+    StoredChange, StoredPage, StoredReceipt, Tenant,
 };
 use tokio_postgres::Row;
 
@@ -38,6 +38,17 @@ impl Replica for Postgres {
         limit: usize,
     ) -> Result<StoredPage, StoreError> {
         read!(self, |lease| stored_changes(
+            &mut lease, grant, after, limit
+        ))
+    }
+
+    async fn embedded_after(
+        &self,
+        grant: &Grant,
+        after: u64,
+        limit: usize,
+    ) -> Result<EmbeddedPage, StoreError> {
+        read!(self, |lease| embedded_after(
             &mut lease, grant, after, limit
         ))
     }
@@ -170,6 +181,46 @@ async fn models(lease: &mut Lease) -> Result<HashMap<i64, ModelId>, Failure> {
         Ok((row.try_get(0)?, model))
     });
     models.collect()
+}
+
+/// One statement, so that everything comes from one moment.
+async fn embedded_after(
+    lease: &mut Lease,
+    grant: &Grant,
+    after: u64,
+    limit: usize,
+) -> Result<EmbeddedPage, Failure> {
+    let models = models(lease).await?;
+    let sql = "SELECT e.embedded, e.doc, e.model, e.scale, e.codes, t.embedded
+         FROM mnemon.tenants t
+         LEFT JOIN LATERAL (
+            SELECT s.embedded, r.doc, s.model, s.scale, s.codes FROM mnemon.search s
+            JOIN mnemon.records r ON r.tenant = s.tenant AND r.seq = s.seq
+            WHERE s.tenant = t.num AND s.embedded > $2 ORDER BY s.embedded LIMIT $3
+         ) e ON true
+         WHERE t.name = $1 ORDER BY e.embedded";
+    // One more than the limit, to see whether there are more.
+    let call = call(grant, sql)?.with(bound(after)).with(count(limit + 1));
+    let rows = lease.all(call).await?;
+    let mut page = EmbeddedPage::default();
+    if let Some(row) = rows.first() {
+        page.reached = number(row, 5)?;
+    }
+    page.more = rows.len() > limit;
+    for (place, row) in rows.iter().take(limit).enumerate() {
+        // A tenant without such records is one row of nothing.
+        let Some(doc) = row.try_get::<_, Option<&str>>(1)? else {
+            break;
+        };
+        if page.more && place + 1 == limit {
+            page.reached = number(row, 0)?;
+        }
+        if let Some(vector) = vector(row, 2, &models)? {
+            let record = record(lease.place(), doc)?;
+            page.records.push((record, vector.coded()));
+        }
+    }
+    Ok(page)
 }
 
 async fn stored_receipts(

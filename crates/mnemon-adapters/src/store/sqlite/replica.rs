@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use mnemon_core::index::StoredVector;
 use mnemon_core::{
-    Cause, Clock, CodedVector, Grant, IdempotencyKey, Replica, Right, StoreError, StoredChange,
-    StoredPage, StoredReceipt, Tenant, Time,
+    Cause, Clock, CodedVector, EmbeddedPage, Grant, IdempotencyKey, Replica, Right, StoreError,
+    StoredChange, StoredPage, StoredReceipt, Tenant, Time,
 };
 use rusqlite::{Row, params};
 
@@ -41,6 +41,17 @@ impl Replica for Sqlite {
     ) -> Result<StoredPage, StoreError> {
         let grant = grant.clone();
         self.read(move |reader| stored_changes(reader, &grant, after, limit))
+            .await
+    }
+
+    async fn embedded_after(
+        &self,
+        grant: &Grant,
+        after: u64,
+        limit: usize,
+    ) -> Result<EmbeddedPage, StoreError> {
+        let grant = grant.clone();
+        self.read(move |reader| embedded_after(reader, &grant, after, limit))
             .await
     }
 
@@ -140,6 +151,49 @@ fn change(
         change.record = Some(Box::new(sums::record(place, &doc, sum)?));
     }
     Ok(change)
+}
+
+fn embedded_after(
+    reader: &Reader<'_>,
+    grant: &Grant,
+    after: u64,
+    limit: usize,
+) -> Result<EmbeddedPage, StoreError> {
+    let place = reader.place;
+    let _moment = reader.connection.unchecked_transaction().at(place)?;
+    let Some(tenant) = reads::tenant(reader, grant)? else {
+        return Ok(EmbeddedPage::default());
+    };
+    let sql = "SELECT embedded FROM tenants WHERE num = ?1";
+    let newest = reader.connection.first(sql, [tenant], |row| row.get(0));
+    let newest: i64 = newest.at(place)?.unwrap_or_default();
+    let models = models(reader.connection).at(place)?;
+    let sql = "SELECT s.embedded, r.doc, r.sum, s.model, s.scale, s.codes
+         FROM search s INDEXED BY search_embedded JOIN records r ON r.key = s.key
+         WHERE s.embedded > ?1 AND s.embedded < ?2 ORDER BY s.embedded LIMIT ?3";
+    let columns = |row: &Row<'_>| {
+        let number = seq(row.get(0)?);
+        let (doc, sum): (String, i64) = (row.get(1)?, row.get(2)?);
+        Ok((number, doc, sum, vector(row, 3, &models)?))
+    };
+    let range = params![key(tenant, after), key(tenant + 1, 0), count(limit + 1)];
+    let mut rows = reader.connection.all(sql, range, columns).at(place)?;
+    let mut page = EmbeddedPage {
+        more: rows.len() > limit,
+        reached: newest.cast_unsigned(),
+        ..EmbeddedPage::default()
+    };
+    rows.truncate(limit);
+    if let Some((number, ..)) = rows.last().filter(|_| page.more) {
+        page.reached = *number;
+    }
+    for (_, doc, sum, vector) in rows {
+        if let Some(vector) = vector {
+            let record = sums::record(place, &doc, sum)?;
+            page.records.push((record, vector.coded()));
+        }
+    }
+    Ok(page)
 }
 
 fn stored_receipts(

@@ -45,6 +45,18 @@ impl Quantised {
         }
     }
 
+    /// The vector again, within a sixteenth of a step of the one that was rounded.
+    pub fn values(&self) -> Vec<f32> {
+        let low = self.fine.iter().map(|nibbles| nibbles & 15);
+        let high = self.fine.iter().map(|nibbles| nibbles >> 4);
+        let fine = low.chain(high).map(rest);
+        let codes = self.codes.iter().map(|code| f32::from(*code));
+        codes
+            .zip(fine)
+            .map(|(code, rest)| (code + rest) * self.scale)
+            .collect()
+    }
+
     /// A place for a document that has no vector.
     pub fn nothing(dimension: usize) -> Self {
         Self {

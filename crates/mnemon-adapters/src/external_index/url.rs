@@ -1,0 +1,222 @@
+//! From a URL to a search server.
+
+use std::time::Duration;
+
+use mnemon_core::Invalid;
+
+use crate::http::Secret;
+
+/// How long a request to a search server may take, in seconds.
+const TIMEOUT_S: u64 = 30;
+/// The same at the most.
+const TIMEOUT_MOST_S: u64 = 600;
+/// Characters of the name of an index.
+const NAME_CHARS: usize = 100;
+
+/// A kind of search server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IndexKind {
+    OpenSearch,
+    Milvus,
+}
+
+/// Where an index is: `opensearch://HOST:PORT/NAME`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexUrl {
+    pub kind: IndexKind,
+    pub uses_tls: bool,
+    /// `HOST:PORT`.
+    pub address: String,
+    pub name: String,
+    pub timeout: Duration,
+    text: String,
+}
+
+/// The schemes, each with its server, whether it uses TLS, and its usual port.
+const SCHEMES: [(&str, IndexKind, bool, u16); 4] = [
+    ("opensearch", IndexKind::OpenSearch, false, 9200),
+    ("opensearch+https", IndexKind::OpenSearch, true, 9200),
+    ("milvus", IndexKind::Milvus, false, 19530),
+    ("milvus+https", IndexKind::Milvus, true, 19530),
+];
+
+fn invalid(what: String) -> Invalid {
+    Invalid::new("index", what)
+}
+
+impl IndexUrl {
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let (scheme, rest) = text.split_once("://").unwrap_or((text, ""));
+        let known = SCHEMES.iter().find(|(name, ..)| *name == scheme);
+        let Some((_, kind, uses_tls, port)) = known else {
+            return Err(invalid(format!(
+                "`{}` is not an index; write `builtin`, opensearch://HOST:PORT/NAME, \
+                 opensearch+https://HOST:PORT/NAME or milvus://HOST:PORT/NAME",
+                scheme.escape_debug()
+            )));
+        };
+        if rest.contains('@') {
+            return Err(invalid(
+                "holds a user or a password; set MNEMON_INDEX_USER and MNEMON_INDEX_PASSWORD \
+                 instead"
+                    .to_owned(),
+            ));
+        }
+        let (rest, options) = rest.split_once('?').unwrap_or((rest, ""));
+        let (host, name) = rest.split_once('/').unwrap_or((rest, ""));
+        check_host(host)?;
+        check_name(name)?;
+        let has_port = host
+            .rsplit_once(':')
+            .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        Ok(Self {
+            kind: *kind,
+            uses_tls: *uses_tls,
+            address: match has_port {
+                true => host.to_owned(),
+                false => format!("{host}:{port}"),
+            },
+            name: name.to_owned(),
+            timeout: timeout(options)?,
+            text: text.to_owned(),
+        })
+    }
+
+    /// The URL as it was written. It holds no password.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the server is on this machine.
+    fn is_loopback(&self) -> bool {
+        let host = self.address.rsplit_once(':').map_or("", |(host, _)| host);
+        let address = host.trim_matches(['[', ']']).parse();
+        host == "localhost" || address.is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+    }
+}
+
+fn check_host(host: &str) -> Result<(), Invalid> {
+    let is_valid = |c: char| c.is_ascii_alphanumeric() || ".-:[]_".contains(c);
+    match !host.is_empty() && !host.starts_with(':') && host.chars().all(is_valid) {
+        true => Ok(()),
+        false => Err(invalid(format!(
+            "`{}` is not a host; write opensearch://HOST:PORT/NAME",
+            host.escape_debug()
+        ))),
+    }
+}
+
+/// A name that both servers accept.
+fn check_name(name: &str) -> Result<(), Invalid> {
+    let is_valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
+    match begins && name.len() <= NAME_CHARS && name.chars().all(is_valid) {
+        true => Ok(()),
+        false => Err(invalid(format!(
+            "`{}` is not a name of an index: use up to {NAME_CHARS} lower-case letters, digits and \
+             _, and begin with a letter",
+            name.escape_debug()
+        ))),
+    }
+}
+
+fn timeout(options: &str) -> Result<Duration, Invalid> {
+    let mut seconds = TIMEOUT_S;
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        let value = option.strip_prefix("timeout_s=");
+        let value = value.and_then(|value| value.parse().ok());
+        seconds = value
+            .filter(|value| (1..=TIMEOUT_MOST_S).contains(value))
+            .ok_or_else(|| {
+                invalid(format!(
+                    "`{}` is not an option; write timeout_s=N with N from 1 to {TIMEOUT_MOST_S}",
+                    option.escape_debug()
+                ))
+            })?;
+    }
+    Ok(Duration::from_secs(seconds))
+}
+
+/// What a search server is shown.
+#[derive(Debug, Clone, Default)]
+pub struct IndexAccess {
+    pub user: Option<String>,
+    pub password: Option<Secret>,
+    /// Certificates, in PEM, that sign the server's, besides those of the system.
+    pub authorities: Vec<u8>,
+}
+
+impl IndexAccess {
+    /// A password goes over the network only if the connection is encrypted.
+    pub fn check(&self, url: &IndexUrl) -> Result<(), Invalid> {
+        if self.password.is_some() && !url.uses_tls && !url.is_loopback() {
+            return Err(invalid(format!(
+                "{} would send a password without encryption; use the scheme with +https",
+                url.as_str()
+            )));
+        }
+        if self.password.is_some() != self.user.is_some() {
+            return Err(invalid(
+                "needs both MNEMON_INDEX_USER and MNEMON_INDEX_PASSWORD, or neither".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read() {
+        let url = IndexUrl::parse("opensearch://search.example/memory").unwrap();
+        assert_eq!(
+            (url.kind, url.uses_tls, url.address.as_str()),
+            (IndexKind::OpenSearch, false, "search.example:9200")
+        );
+        let url = IndexUrl::parse("opensearch+https://[::1]:9201/a_1?timeout_s=5").unwrap();
+        assert_eq!((url.uses_tls, url.timeout.as_secs()), (true, 5));
+        assert_eq!(
+            (url.address.as_str(), url.name.as_str()),
+            ("[::1]:9201", "a_1")
+        );
+        let url = IndexUrl::parse("milvus://localhost/memory").unwrap();
+        assert_eq!(url.address, "localhost:19530");
+    }
+
+    #[test]
+    fn other_urls_are_refused_with_what_to_write() {
+        for (text, expected) in [
+            (
+                "elastic://h/n",
+                "`elastic` is not an index; write `builtin`",
+            ),
+            ("opensearch://u:secret@h/n", "set MNEMON_INDEX_USER"),
+            ("opensearch:///n", "`` is not a host"),
+            ("opensearch://h", "`` is not a name"),
+            ("opensearch://h/Memory", "`Memory` is not a name"),
+            ("opensearch://h/n?timeout_s=0", "write timeout_s=N"),
+            ("opensearch://h/n?shards=2", "`shards=2` is not an option"),
+        ] {
+            let error = IndexUrl::parse(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_sent_in_the_clear() {
+        let access = IndexAccess {
+            user: Some("ann".to_owned()),
+            password: Some(Secret::new("secret")),
+            ..IndexAccess::default()
+        };
+        let check = |url: &str| access.check(&IndexUrl::parse(url).unwrap());
+        assert!(check("opensearch://localhost/n").is_ok());
+        assert!(check("opensearch://127.0.0.1:9200/n").is_ok());
+        assert!(check("opensearch+https://search.example/n").is_ok());
+        let error = check("opensearch://search.example/n").unwrap_err();
+        assert!(error.to_string().contains("+https"), "{error}");
+    }
+}
