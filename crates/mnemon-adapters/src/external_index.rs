@@ -30,7 +30,7 @@ pub use document::{Document, Vector};
 pub use follow::{Agreement, Followed};
 pub use opensearch::OpenSearch;
 pub use rebuild::{Rebuilt, Watch};
-pub use url::{IndexAccess, IndexKind, IndexUrl};
+pub use url::{IndexAccess, IndexUrl};
 
 /// A search server that holds documents of records.
 ///

@@ -29,7 +29,7 @@ use mnemon_core::external::ExternalSource;
 use mnemon_core::llm::Llm;
 use mnemon_core::longterm::LongTerm;
 use mnemon_core::rerank::Reranker;
-use mnemon_core::{Backend, Ids, Kind, Policy, Scope};
+use mnemon_core::{Backend, Ids, Policy, Scope};
 
 use crate::memory::notes_config::{NoteFiles, NotesConfig};
 use crate::records::{Records, Retention, Safety};
@@ -49,8 +49,6 @@ pub struct Memory {
     pub(crate) long_term: Option<Arc<dyn LongTerm>>,
     /// Knowledge that others keep, searched besides our own.
     external: Vec<Arc<dyn ExternalSource>>,
-    /// The same for skills.
-    external_skills: Vec<Arc<dyn ExternalSource>>,
     pub(crate) notes: NotesConfig,
     /// Where the content of a note may be read from.
     pub(crate) note_files: Option<NoteFiles>,
@@ -70,7 +68,6 @@ pub struct Builder {
     llm: Option<Arc<dyn Llm>>,
     long_term: Option<Arc<dyn LongTerm>>,
     external: Vec<Arc<dyn ExternalSource>>,
-    external_skills: Vec<Arc<dyn ExternalSource>>,
     notes: NotesConfig,
     note_files: Option<NoteFiles>,
     safety: Safety,
@@ -97,13 +94,6 @@ impl Builder {
     #[must_use]
     pub fn external(mut self, source: Arc<dyn ExternalSource>) -> Self {
         self.external.push(source);
-        self
-    }
-
-    /// The same for skills.
-    #[must_use]
-    pub fn external_skills(mut self, source: Arc<dyn ExternalSource>) -> Self {
-        self.external_skills.push(source);
         self
     }
 
@@ -246,7 +236,6 @@ impl Builder {
             llm: self.llm.clone(),
             long_term: self.long_term.clone(),
             external: self.external.clone(),
-            external_skills: self.external_skills.clone(),
             notes: self.notes.clone(),
             note_files: self.note_files.clone(),
         }
@@ -290,7 +279,6 @@ impl Memory {
             llm: None,
             long_term: None,
             external: Vec::new(),
-            external_skills: Vec::new(),
             notes: NotesConfig::default(),
             note_files: None,
             safety: Safety::default(),
@@ -322,8 +310,6 @@ impl Memory {
     pub(crate) fn external_knowledge(&self) -> External<'_> {
         External {
             sources: &self.external,
-            scope: Scope::Semantic,
-            kind: Kind::Document,
         }
     }
 
@@ -353,11 +339,6 @@ impl Memory {
     pub fn procedural(&self) -> Procedural<'_> {
         Procedural {
             records: self.records_of(Scope::Procedural),
-            external: External {
-                sources: &self.external_skills,
-                scope: Scope::Procedural,
-                kind: Kind::Skill,
-            },
         }
     }
 

@@ -31,7 +31,6 @@ env_vars! {
     MNEMON_LLM_KEY = "The key for the language model of `[llm]`, unless `llm.key_env` names another variable. It is never shown.";
     MNEMON_LONG_TERM_URL = "The service that keeps long-term memory, as a URL such as `mem0+https://api.mem0.ai`, or `none` for the store itself ([backends](backends.md)).";
     MNEMON_LONG_TERM_KEY = "The key for that service. It is read from here only and never shown.";
-    MNEMON_SKILLS_KEY = "The key for the service of `skills.url`. It is read from here only and never shown.";
     MNEMON_RERANKER = "The reranker, which scores the best hits again together with the query: \
         `none` or `crossencoder:FOLDER`.";
     MNEMON_ONNXRUNTIME = "The absolute path of an ONNX runtime library, version 1.17 or later, that \

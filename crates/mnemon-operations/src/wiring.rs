@@ -128,25 +128,11 @@ fn with_remotes(config: &Config, mut builder: Builder) -> Result<Builder, Error>
     if let Some(remote) = remote_config(&remotes.long_term) {
         builder = builder.long_term(Arc::new(Remote::open(remote)?));
     }
-    if let Some(remote) = remote_config(&remotes.skills) {
-        builder = builder.external_skills(Arc::new(Source::open(SourceConfig {
-            name: "skills".to_owned(),
-            url: remote.url,
-            key: remote.key,
-            timeout: remote.timeout,
-            limit: SKILLS,
-            fields: FieldMapping::default(),
-            tenants: Some(vec![config.tenant.value.clone()]),
-        })?));
-    }
     for source in &remotes.external {
         builder = builder.external(Arc::new(Source::open(source_config(source))?));
     }
     Ok(builder)
 }
-
-/// Skills of another service that are looked at for one question.
-const SKILLS: usize = 5;
 
 fn remote_config(settings: &RemoteSettings) -> Option<RemoteConfig> {
     Some(RemoteConfig {

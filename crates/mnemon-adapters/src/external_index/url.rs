@@ -13,17 +13,9 @@ const TIMEOUT_MOST_S: u64 = 600;
 /// Characters of the name of an index.
 const NAME_CHARS: usize = 100;
 
-/// A kind of search server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IndexKind {
-    OpenSearch,
-    Milvus,
-}
-
 /// Where an index is: `opensearch://HOST:PORT/NAME`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexUrl {
-    pub kind: IndexKind,
     pub uses_tls: bool,
     /// `HOST:PORT`.
     pub address: String,
@@ -32,13 +24,10 @@ pub struct IndexUrl {
     text: String,
 }
 
-/// The schemes, each with its server, whether it uses TLS, and its usual port.
-const SCHEMES: [(&str, IndexKind, bool, u16); 4] = [
-    ("opensearch", IndexKind::OpenSearch, false, 9200),
-    ("opensearch+https", IndexKind::OpenSearch, true, 9200),
-    ("milvus", IndexKind::Milvus, false, 19530),
-    ("milvus+https", IndexKind::Milvus, true, 19530),
-];
+/// The schemes, each with whether it uses TLS.
+const SCHEMES: [(&str, bool); 2] = [("opensearch", false), ("opensearch+https", true)];
+/// The usual port of OpenSearch.
+const PORT: u16 = 9200;
 
 fn invalid(what: String) -> Invalid {
     Invalid::new("index", what)
@@ -47,11 +36,11 @@ fn invalid(what: String) -> Invalid {
 impl IndexUrl {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let (scheme, rest) = text.split_once("://").unwrap_or((text, ""));
-        let known = SCHEMES.iter().find(|(name, ..)| *name == scheme);
-        let Some((_, kind, uses_tls, port)) = known else {
+        let known = SCHEMES.iter().find(|(name, _)| *name == scheme);
+        let Some((_, uses_tls)) = known else {
             return Err(invalid(format!(
-                "`{}` is not an index; write `builtin`, opensearch://HOST:PORT/NAME, \
-                 opensearch+https://HOST:PORT/NAME or milvus://HOST:PORT/NAME",
+                "`{}` is not an index; write `builtin`, opensearch://HOST:PORT/NAME or \
+                 opensearch+https://HOST:PORT/NAME",
                 scheme.escape_debug()
             )));
         };
@@ -70,11 +59,10 @@ impl IndexUrl {
             .rsplit_once(':')
             .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
         Ok(Self {
-            kind: *kind,
             uses_tls: *uses_tls,
             address: match has_port {
                 true => host.to_owned(),
-                false => format!("{host}:{port}"),
+                false => format!("{host}:{PORT}"),
             },
             name: name.to_owned(),
             timeout: timeout(options)?,
@@ -106,7 +94,7 @@ fn check_host(host: &str) -> Result<(), Invalid> {
     }
 }
 
-/// A name that both servers accept.
+/// A name that servers accept.
 fn check_name(name: &str) -> Result<(), Invalid> {
     let is_valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
@@ -172,8 +160,8 @@ mod tests {
     fn urls_are_read() {
         let url = IndexUrl::parse("opensearch://search.example/memory").unwrap();
         assert_eq!(
-            (url.kind, url.uses_tls, url.address.as_str()),
-            (IndexKind::OpenSearch, false, "search.example:9200")
+            (url.uses_tls, url.address.as_str()),
+            (false, "search.example:9200")
         );
         let url = IndexUrl::parse("opensearch+https://[::1]:9201/a_1?timeout_s=5").unwrap();
         assert_eq!((url.uses_tls, url.timeout.as_secs()), (true, 5));
@@ -181,8 +169,6 @@ mod tests {
             (url.address.as_str(), url.name.as_str()),
             ("[::1]:9201", "a_1")
         );
-        let url = IndexUrl::parse("milvus://localhost/memory").unwrap();
-        assert_eq!(url.address, "localhost:19530");
     }
 
     #[test]

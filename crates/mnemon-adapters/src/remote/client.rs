@@ -5,46 +5,30 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use mnemon_core::longterm::LongTermError;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder, StatusCode, Url};
 use serde_json::Value;
 
-use super::address::{Address, Mem0Version, Service};
 use crate::http::{self, Secret, Unread};
 
 /// Bytes of an answer that are accepted.
 const ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
-/// Where the key goes in a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum KeyPlace {
-    /// `Authorization: WORD KEY`.
-    Authorization(&'static str),
-    /// `X-API-Key: KEY`.
-    ApiKeyHeader,
-}
-
 /// A request to a service.
 #[derive(Debug, Clone)]
-pub(super) struct Request<'a> {
+pub(super) struct Request {
     pub(super) method: Method,
-    /// Begins with a slash; parts that come from outside are [escaped](escape).
+    /// Begins with a slash.
     pub(super) path: String,
-    pub(super) query: Vec<(&'a str, String)>,
     pub(super) body: Option<Value>,
-    /// Statuses of errors that the caller understands.
-    pub(super) expected: &'a [u16],
 }
 
-impl Request<'_> {
+impl Request {
     pub(super) fn get(path: impl Into<String>) -> Self {
         Self {
             method: Method::GET,
             path: path.into(),
-            query: Vec::new(),
             body: None,
-            expected: &[],
         }
     }
 
@@ -57,50 +41,30 @@ impl Request<'_> {
     }
 }
 
-/// What a service answered.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Reply {
-    pub(super) status: u16,
-    /// `null` if the answer has no body.
-    pub(super) body: Value,
-}
-
 pub(super) struct RemoteClient {
     service: String,
     base: String,
     key: Option<Secret>,
-    key_place: KeyPlace,
+    /// `Token` or another word before the key in the header `Authorization`.
+    key_word: &'static str,
     timeout: Duration,
     /// Made with the first request, since it reads the certificates of the system.
     client: OnceLock<reqwest::Client>,
 }
 
 impl RemoteClient {
-    pub(super) fn new(address: &Address, key: Option<Secret>, timeout: Duration) -> Self {
-        let key_place = match address.service {
-            Service::Mem0(Mem0Version::SelfHosted) => KeyPlace::ApiKeyHeader,
-            Service::Mem0(_) => KeyPlace::Authorization("Token"),
-            Service::Zep => KeyPlace::Authorization("Api-Key"),
-            Service::Reme | Service::RemeJobs | Service::Acontext => {
-                KeyPlace::Authorization("Bearer")
-            }
-        };
-        let name = address.service.name();
-        Self::at(name, &address.base, key, key_place, timeout)
-    }
-
     pub(super) fn at(
         name: &str,
         base: &str,
         key: Option<Secret>,
-        key_place: KeyPlace,
+        key_word: &'static str,
         timeout: Duration,
     ) -> Self {
         Self {
             service: format!("{name} at {base}"),
             base: base.to_owned(),
             key,
-            key_place,
+            key_word,
             timeout,
             client: OnceLock::new(),
         }
@@ -119,9 +83,9 @@ impl RemoteClient {
         Ok(self.client.get_or_init(|| made))
     }
 
-    /// Sends the request once; an answer that is an error becomes one, unless it is expected.
-    pub(super) async fn send(&self, request: Request<'_>) -> Result<Reply, LongTermError> {
-        let response = self.call(&request)?.send().await;
+    /// Sends the request once. The answer is `null` if it has no body.
+    pub(super) async fn send(&self, request: Request) -> Result<Value, LongTermError> {
+        let response = self.call(request)?.send().await;
         let response = response.map_err(|error| self.failed(error))?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = http::read(response, ANSWER_BYTES).await;
@@ -129,35 +93,21 @@ impl RemoteClient {
             Unread::TooLarge => self.unreadable(format!("it has more than {ANSWER_BYTES} bytes")),
             Unread::Failed(error) => self.failed(error),
         })?;
-        if !status.is_success() && !request.expected.contains(&status.as_u16()) {
-            return Err(self.error(status, &headers, &body));
+        match status.is_success() {
+            false => Err(self.error(status, &headers, &body)),
+            true if body.is_empty() => Ok(Value::Null),
+            true => self.json(&body),
         }
-        Ok(Reply {
-            status: status.as_u16(),
-            body: match (body.is_empty(), status.is_success()) {
-                (true, _) => Value::Null,
-                (false, true) => self.json(&body)?,
-                // The page of an error need not be JSON.
-                (false, false) => serde_json::from_slice(&body).unwrap_or_default(),
-            },
-        })
     }
 
-    fn call(&self, request: &Request<'_>) -> Result<RequestBuilder, LongTermError> {
+    fn call(&self, request: Request) -> Result<RequestBuilder, LongTermError> {
         let url = Url::parse(&format!("{}{}", self.base, request.path));
-        let mut url = url.map_err(|error| self.rejected(format!("the address: {error}")))?;
-        if !request.query.is_empty() {
-            url.query_pairs_mut().extend_pairs(&request.query);
-        }
-        let mut call = self.client()?.request(request.method.clone(), url);
+        let url = url.map_err(|error| self.rejected(format!("the address: {error}")))?;
+        let mut call = self.client()?.request(request.method, url);
         call = call.header("Accept", "application/json");
         if let Some(key) = &self.key {
-            call = match self.key_place {
-                KeyPlace::Authorization(word) => {
-                    call.header("Authorization", format!("{word} {}", key.reveal()))
-                }
-                KeyPlace::ApiKeyHeader => call.header("X-API-Key", key.reveal()),
-            };
+            let word = self.key_word;
+            call = call.header("Authorization", format!("{word} {}", key.reveal()));
         }
         Ok(match &request.body {
             Some(body) => call.json(body),
@@ -252,12 +202,4 @@ impl RemoteClient {
         let text = text.ok_or_else(|| self.unreadable(format!("`{field}` is not a text")))?;
         Ok(text.to_owned())
     }
-}
-
-/// Characters that keep their meaning in a part of a path.
-const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
-
-/// A part of a path, with everything escaped that could end it.
-pub(super) fn escape(part: &str) -> String {
-    utf8_percent_encode(part, PART).to_string()
 }

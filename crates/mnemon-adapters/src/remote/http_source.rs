@@ -6,7 +6,7 @@ use mnemon_core::longterm::{LongTermError, RemoteReport};
 use mnemon_core::{Ctx, Invalid};
 use serde_json::{Value, json};
 
-use super::client::{KeyPlace, RemoteClient, Request};
+use super::client::{RemoteClient, Request};
 use super::source::{FieldMapping, SourceConfig, client_of};
 
 pub(super) struct HttpSource {
@@ -17,8 +17,7 @@ pub(super) struct HttpSource {
 
 impl HttpSource {
     pub(super) fn open(config: &SourceConfig) -> Result<Self, Invalid> {
-        let place = KeyPlace::Authorization("Bearer");
-        let (client, path) = client_of(config, "the knowledge base", place)?;
+        let (client, path) = client_of(config, "the knowledge base", "Bearer")?;
         Ok(Self {
             client,
             path: if path.is_empty() {
@@ -41,7 +40,7 @@ impl HttpSource {
             .client
             .send(Request::post(self.path.clone(), body))
             .await?;
-        let entries = self.client.list(&reply.body, "/results")?.iter();
+        let entries = self.client.list(&reply, "/results")?.iter();
         let mut found = Vec::new();
         for (place, entry) in entries.enumerate() {
             if !entry.is_object() {

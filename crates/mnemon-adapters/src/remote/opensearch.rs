@@ -5,7 +5,7 @@ use mnemon_core::longterm::{LongTermError, RemoteReport};
 use mnemon_core::{Ctx, Invalid};
 use serde_json::{Value, json};
 
-use super::client::{KeyPlace, RemoteClient, Request};
+use super::client::{RemoteClient, Request};
 use super::source::{FieldMapping, SourceConfig, client_of};
 
 pub(super) struct OpenSearch {
@@ -17,11 +17,10 @@ pub(super) struct OpenSearch {
 
 impl OpenSearch {
     pub(super) fn open(config: &SourceConfig) -> Result<Self, Invalid> {
-        // The key is `user:password`, encoded as for HTTP basic authentication, or a token.
-        let place = KeyPlace::Authorization("Basic");
+        // The key is `user:password`, encoded as for HTTP basic authentication.
         let mut config = config.clone();
         config.key = config.key.map(|key| key.base64());
-        let (client, path) = client_of(&config, "OpenSearch", place)?;
+        let (client, path) = client_of(&config, "OpenSearch", "Basic")?;
         let index = path.trim_start_matches('/');
         let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
         if index.is_empty() || index.starts_with(['_', '-']) || !index.chars().all(is_name) {
@@ -64,7 +63,7 @@ impl OpenSearch {
         let path = format!("{}/_search", self.path);
         let request = Request::post(path, self.body(ctx, query, limit));
         let reply = self.client.send(request).await?;
-        let entries = self.client.list(&reply.body, "/hits/hits")?.iter();
+        let entries = self.client.list(&reply, "/hits/hits")?.iter();
         let mut found = Vec::new();
         for entry in entries {
             let id = self.client.text(entry, "_id")?;
@@ -79,7 +78,7 @@ impl OpenSearch {
     pub(super) async fn check(&self) -> Result<RemoteReport, LongTermError> {
         let path = format!("{}/_mapping", self.path);
         let reply = self.client.send(Request::get(path)).await?;
-        let Some(indexes) = reply.body.as_object() else {
+        let Some(indexes) = reply.as_object() else {
             return Err(self.client.unreadable("it is not an object"));
         };
         let place = self.fields.text.replace('.', "/properties/");

@@ -8,8 +8,6 @@ use serde_json::{Value, json};
 pub(super) struct Subject {
     /// The name at the service. No two users of any tenants share one.
     pub(super) user: String,
-    /// The name in this memory.
-    pub(super) own_user: Option<String>,
     pub(super) agent: Option<String>,
     pub(super) session: Option<String>,
 }
@@ -18,23 +16,9 @@ impl Subject {
     pub(super) fn of(ctx: &Ctx, owner: &Owner) -> Self {
         Self {
             user: user_name(&ctx.tenant, owner.user.as_deref()),
-            own_user: owner.user.clone(),
             agent: owner.agent.clone(),
             session: owner.session.clone(),
         }
-    }
-
-    /// A name of this user's conversation that no other conversation has: 32 hexadecimal digits.
-    pub(super) fn conversation(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
-        for part in [Some(&self.user), self.agent.as_ref(), self.session.as_ref()] {
-            let bytes = part.map_or(&[][..], |part| part.as_bytes());
-            hasher.update(&[u8::from(part.is_some())]);
-            hasher.update(&(bytes.len() as u64).to_le_bytes());
-            hasher.update(bytes);
-        }
-        let digest = hasher.finalize().to_hex();
-        digest.chars().take(32).collect()
     }
 }
 

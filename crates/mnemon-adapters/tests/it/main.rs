@@ -15,6 +15,7 @@ mod context;
 mod crash;
 mod documents;
 mod embed;
+mod external;
 mod files;
 mod following;
 mod full_disk;

@@ -61,7 +61,8 @@ pub(super) fn nothing(is_cut: bool, door: &mut Door) -> Result<(), Error> {
     })
 }
 
-/// Rank, score, id, date, who said it, how it is tagged; below it where it is from.
+/// Rank, score, id, date, the external source, who said it, how it is tagged; below it where it is
+/// from.
 fn head(rank: usize, hit: &Hit, recipe: Recipe, door: &mut Door) -> Result<(), Error> {
     let record = &hit.record;
     let score = score(hit.score, recipe);
@@ -71,6 +72,8 @@ fn head(rank: usize, hit: &Hit, recipe: Recipe, door: &mut Door) -> Result<(), E
         record.id.to_string(),
         text::local(record.created),
     ];
+    let external = hit.external.as_deref();
+    parts.extend(external.map(|name| format!("from {}", text::one_line(name))));
     let speaker = record
         .metadata
         .get("speaker")

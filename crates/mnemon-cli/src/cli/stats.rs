@@ -32,6 +32,11 @@ impl Shown for api::stats::Response {
             let expired = format!("{} to be erased by upkeep", self.tally.expired);
             facts.insert(3, ("expired", expired));
         }
+        if let Some(outbox) = &self.outbox {
+            let waiting = text::count(outbox.waiting, "recording");
+            let given_up = outbox.given_up;
+            facts.push(("outbox", format!("{waiting}, {given_up} of them given up")));
+        }
         for (name, value) in facts {
             say!(door, "{name:<14} {value}")?;
         }

@@ -10,7 +10,8 @@ use mnemon_operations::operation::Upkeep;
 ///
 /// Erases expired records, drops old history and receipts, compacts the store, embeds records
 /// without a vector, and learns from logged steps (see mnemon learn). Asks the language model for
-/// summaries that are due. Removes temporary files, older than a day, that killed writers left in
+/// summaries that are due. Sends recordings again that a long-term memory at another service did not
+/// take. Removes temporary files, older than a day, that killed writers left in
 /// the folder of agents. Every write does a small part of this; this command does the rest.
 ///
 /// While the clock is more than 35 days ahead of the newest write, nothing is erased until it has been
@@ -41,6 +42,7 @@ fn show(done: &Response, door: &mut Door) -> Result<(), Error> {
         (done.steps, "steps read to learn from them"),
         (done.learnt, "skills and rules learnt, confirmed or retired"),
         (done.summaries, "summaries written by the language model"),
+        (done.remote_sent, "recordings sent to the long-term memory"),
         (done.swept, "temporary files of killed writers removed"),
     ];
     for (count, what) in pieces {

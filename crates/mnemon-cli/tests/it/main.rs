@@ -53,6 +53,7 @@ mod purging;
 mod questions;
 mod ranking;
 mod readability;
+mod remotes;
 mod sandbox;
 mod search;
 mod secrets;

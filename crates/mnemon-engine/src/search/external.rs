@@ -28,20 +28,22 @@ const TEXT_BYTES: usize = 32 * 1024;
 const EXTERNAL_ID: &str = "external_id";
 const TITLE: &str = "title";
 
-/// Sources, and what their texts count as.
+/// Their texts count as documents.
+const SCOPE: Scope = Scope::Semantic;
+const KIND: Kind = Kind::Document;
+
+/// The sources of a memory.
 #[derive(Clone, Copy)]
 pub(crate) struct External<'a> {
     pub(crate) sources: &'a [Arc<dyn ExternalSource>],
-    pub(crate) scope: Scope,
-    pub(crate) kind: Kind,
 }
 
 impl External<'_> {
     /// Whether this search may find something there.
     fn is_meant(&self, filter: &Filter) -> bool {
         let is_any = |wanted: bool| !self.sources.is_empty() && wanted;
-        let scopes = filter.scopes.is_empty() || filter.scopes.contains(&self.scope);
-        let kinds = filter.kinds.is_empty() || filter.kinds.contains(&self.kind);
+        let scopes = filter.scopes.is_empty() || filter.scopes.contains(&SCOPE);
+        let kinds = filter.kinds.is_empty() || filter.kinds.contains(&KIND);
         let spaces = &filter.namespaces;
         let spaces = spaces.is_empty() || spaces.contains(&Namespace::LongTerm);
         // A text of others has no tags, and belongs to no session, agent or flow.
@@ -88,7 +90,7 @@ impl External<'_> {
         let mut drafts = Vec::new();
         for (name, found) in join_all(asked).await {
             match found {
-                Ok(found) => drafts.extend(found.into_iter().map(|hit| self.draft(name, hit))),
+                Ok(found) => drafts.extend(found.into_iter().map(|hit| draft(name, hit))),
                 Err(error) => ctx.notices.add(format!(
                     "The external source `{name}` was not searched: {error}."
                 )),
@@ -109,33 +111,33 @@ impl External<'_> {
         let hits = shelf.search(&own, &shelf_query(query)).await?;
         Ok(hits.into_iter().map(marked).collect())
     }
+}
 
-    fn draft(&self, name: &str, hit: ExternalHit) -> (Draft, Expect) {
-        let id = fixed_id("external", &[Some(name), Some(&hit.id)]);
-        let mut metadata = Map::new();
-        metadata.insert(
-            EXTERNAL_ID.to_owned(),
-            cut(&hit.id, limits::ID_CHARS).into(),
-        );
-        if let Some(title) = &hit.title {
-            let title = cut(title, limits::SOURCE_CHARS);
-            metadata.insert(TITLE.to_owned(), title.into());
-        }
-        let draft = Draft {
-            id: Some(id),
-            content: cut(&hit.text, TEXT_BYTES),
-            scope: Some(self.scope),
-            kind: Some(self.kind),
-            namespace: Some(Namespace::LongTerm),
-            origin: Some(Origin::File),
-            source: hit.source.map(|source| cut(&source, limits::SOURCE_CHARS)),
-            // A text without a time counts as old.
-            created: Some(hit.created.unwrap_or(Time::EPOCH)),
-            metadata: with_name(metadata, name),
-            ..Draft::default()
-        };
-        (draft, Expect::Anything)
+fn draft(name: &str, hit: ExternalHit) -> (Draft, Expect) {
+    let id = fixed_id("external", &[Some(name), Some(&hit.id)]);
+    let mut metadata = Map::new();
+    metadata.insert(
+        EXTERNAL_ID.to_owned(),
+        cut(&hit.id, limits::ID_CHARS).into(),
+    );
+    if let Some(title) = &hit.title {
+        let title = cut(title, limits::SOURCE_CHARS);
+        metadata.insert(TITLE.to_owned(), title.into());
     }
+    let draft = Draft {
+        id: Some(id),
+        content: cut(&hit.text, TEXT_BYTES),
+        scope: Some(SCOPE),
+        kind: Some(KIND),
+        namespace: Some(Namespace::LongTerm),
+        origin: Some(Origin::File),
+        source: hit.source.map(|source| cut(&source, limits::SOURCE_CHARS)),
+        // A text without a time counts as old.
+        created: Some(hit.created.unwrap_or(Time::EPOCH)),
+        metadata: with_name(metadata, name),
+        ..Draft::default()
+    };
+    (draft, Expect::Anything)
 }
 
 /// The metadata field with the name of the source, until the hit is marked.

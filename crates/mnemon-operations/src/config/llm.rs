@@ -255,10 +255,9 @@ fn parse_names(text: &str) -> Result<Vec<String>, String> {
 }
 
 /// Keys that belong to other services than the language model.
-const OTHER_KEYS: [&str; 5] = [
+const OTHER_KEYS: [&str; 4] = [
     env_vars::MNEMON_EMBEDDER_KEY.name,
     env_vars::MNEMON_LONG_TERM_KEY.name,
-    env_vars::MNEMON_SKILLS_KEY.name,
     env_vars::MNEMON_API_KEY.name,
     env_vars::MNEMON_API_KEY_FILE.name,
 ];

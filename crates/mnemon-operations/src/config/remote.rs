@@ -1,4 +1,4 @@
-//! `[long_term]`, `[skills]` and `[external.NAME]`: memories and knowledge that other services keep.
+//! `[long_term]` and `[external.NAME]`: memories and knowledge that other services keep.
 
 use mnemon_core::{Invalid, Tenant};
 
@@ -13,8 +13,6 @@ use crate::env_vars;
 keys! {
     URL = key("long_term.url", env_vars::MNEMON_LONG_TERM_URL, SENDS);
     TIMEOUT = file_key("long_term.timeout_s", SENDS);
-    SKILLS_URL = file_key("skills.url", SENDS);
-    SKILLS_TIMEOUT = file_key("skills.timeout_s", SENDS);
 }
 
 /// The longest that a request may take, in seconds.
@@ -88,30 +86,18 @@ pub struct ExternalSettings {
 pub struct Remotes {
     /// The long-term memory, if it is not this store.
     pub long_term: RemoteSettings,
-    /// Where skills come from besides the store.
-    pub skills: RemoteSettings,
     pub external: Vec<ExternalSettings>,
 }
 
 impl Remotes {
     pub(super) fn read(layers: &Layers<'_>, env: &Environment) -> Result<Self, ConfigError> {
-        let timeout = |key: &Key| {
-            layers.read(key, TIMEOUT_S, |text| {
-                between(text, MOST_TIMEOUT_S, "seconds")
-            })
-        };
+        let seconds = |text: &str| between(text, MOST_TIMEOUT_S, "seconds");
         let long_term_key = env.get(env_vars::MNEMON_LONG_TERM_KEY)?;
-        let skills_key = env.get(env_vars::MNEMON_SKILLS_KEY)?;
         Ok(Self {
             long_term: RemoteSettings {
                 url: layers.read(&URL, None, parse_url)?,
-                timeout_s: timeout(&TIMEOUT)?,
+                timeout_s: layers.read(&TIMEOUT, TIMEOUT_S, seconds)?,
                 key: long_term_key.map(Secret::new),
-            },
-            skills: RemoteSettings {
-                url: layers.read(&SKILLS_URL, None, parse_url)?,
-                timeout_s: timeout(&SKILLS_TIMEOUT)?,
-                key: skills_key.map(Secret::new),
             },
             external: externals(&layers.files, env)?,
         })
@@ -286,7 +272,7 @@ fn parse_url(text: &str) -> Result<Option<String>, String> {
         return Ok(None);
     }
     let Some((_, address)) = text.split_once('+') else {
-        let what = "the address must begin with a service: mem0+https://…, zep+https://…, …";
+        let what = "the address must begin with a service: mem0+https://…, opensearch+https://… or kb+https://…";
         return Err(what.to_owned());
     };
     address::check(address)?;
@@ -302,3 +288,6 @@ fn between(text: &str, most: u64, unit: &str) -> Result<u64, String> {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,7 +26,7 @@ use crate::records::{Error, Records};
 const ENTRY: &str = "remote-outbox-";
 /// Entries of a tenant. When there are more, the call fails and says why.
 const MOST_WAITING: usize = 10_000;
-/// Attempts of an entry that the service rejects, the first included.
+/// Deliveries of an entry that the service rejects, after the recording itself.
 pub const ATTEMPTS: u32 = 8;
 /// The wait after the first failure; it doubles up to [`MOST_WAIT_MS`].
 pub const FIRST_WAIT_MS: i64 = 10_000;

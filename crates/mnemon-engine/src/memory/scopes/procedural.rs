@@ -1,6 +1,5 @@
 //! How things are done: skills, as standard operating procedures.
 
-use futures::future::join;
 use mnemon_core::learn::{Evidence, Rate};
 use mnemon_core::{
     Ctx, Expect, Filter, Id, IdempotencyKey, Invalid, Kind, Owner, Receipt, Record, Scope, Viewer,
@@ -13,9 +12,8 @@ use super::semantic::unbound;
 use crate::records::draft::to_json;
 use crate::records::naming::{check_name, check_task_type, tag};
 use crate::records::{Draft, Error, Records};
-use crate::search::external::External;
+use crate::search::Query;
 use crate::search::retrieve::Enough;
-use crate::search::{Hit, Query};
 
 /// How many skills are found when nobody says.
 pub const TOP_SKILLS: usize = 3;
@@ -27,7 +25,6 @@ const SPARE: usize = 8;
 #[derive(Clone, Copy)]
 pub struct Procedural<'a> {
     pub(crate) records: &'a Records,
-    pub(crate) external: External<'a>,
 }
 
 /// A procedure that was learnt.
@@ -73,9 +70,6 @@ pub struct FoundSkill {
     /// What it rests on, if it was learnt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<ToldEvidence>,
-    /// The external source that has it; such a skill is not a record of this store.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub external: Option<String>,
 }
 
 /// What a skill or a rule rests on, in short.
@@ -209,23 +203,16 @@ impl Procedural<'_> {
             count: top_k,
             of: is_told,
         };
-        let own = self
+        let found = self
             .records
             .search_each(ctx, &query, &filters, Some(enough));
-        let external = self.external.search(self.records, ctx, &query);
-        let (answers, external) = join(own, external).await;
-        let answers = answers?;
+        let answers = found.await?;
         let mut found: Vec<FoundSkill> = Vec::new();
         for hit in answers.into_iter().flatten() {
             let known = found.iter().any(|skill| skill.id == hit.record.id);
             if !known && found.len() < top_k && is_told(&hit.record) {
-                found.push(skill(hit));
+                found.push(skill(hit.record, hit.score));
             }
-        }
-        if !external.is_empty() {
-            found.extend(external.into_iter().map(skill));
-            found.sort_by(|one, other| other.score.total_cmp(&one.score));
-            found.truncate(top_k);
         }
         Ok(found)
     }
@@ -291,14 +278,13 @@ pub(crate) fn sop_of(record: Record) -> Sop {
     })
 }
 
-fn skill(hit: Hit) -> FoundSkill {
-    let evidence = told_evidence(&hit.record);
+fn skill(record: Record, score: f64) -> FoundSkill {
+    let evidence = told_evidence(&record);
     FoundSkill {
-        id: hit.record.id.clone(),
-        score: hit.score,
+        id: record.id.clone(),
+        score,
         evidence,
-        external: hit.external,
-        sop: sop_of(hit.record),
+        sop: sop_of(record),
     }
 }
 

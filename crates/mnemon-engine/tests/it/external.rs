@@ -1,0 +1,126 @@
+//! Knowledge bases that searches ask besides the store.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use mnemon_core::external::{ExternalHit, ExternalSource};
+use mnemon_core::longterm::LongTermError;
+use mnemon_core::ram::Ram;
+use mnemon_core::{Ctx, Filter, Ids, Tenant};
+use mnemon_engine::{Draft, Hit, Memory, Query};
+
+use crate::{ctx, wait};
+
+/// A source of the default tenant; without texts it is never there.
+#[derive(Default)]
+struct Wiki {
+    texts: Vec<&'static str>,
+    asked: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl ExternalSource for Wiki {
+    fn name(&self) -> &str {
+        "wiki"
+    }
+
+    fn serves(&self, ctx: &Ctx) -> bool {
+        ctx.tenant == Tenant::default()
+    }
+
+    async fn find(
+        &self,
+        _: &Ctx,
+        _: Option<&str>,
+        query: &str,
+        _: usize,
+    ) -> Result<Vec<ExternalHit>, LongTermError> {
+        self.asked.lock().unwrap().push(query.to_owned());
+        if self.texts.is_empty() {
+            return Err(LongTermError::Unavailable {
+                service: "the wiki".to_owned(),
+                what: "down".to_owned(),
+                source: None,
+            });
+        }
+        let hits = self.texts.iter().enumerate();
+        let hits = hits.map(|(place, text)| ExternalHit {
+            id: place.to_string(),
+            text: (*text).to_owned(),
+            title: Some("Page".to_owned()),
+            source: Some("https://wiki.example/page".to_owned()),
+            created: None,
+        });
+        Ok(hits.collect())
+    }
+}
+
+fn wiki(texts: &[&'static str]) -> Arc<Wiki> {
+    Arc::new(Wiki {
+        texts: texts.to_vec(),
+        ..Wiki::default()
+    })
+}
+
+fn memory(source: &Arc<Wiki>) -> Memory {
+    let builder = Memory::builder(Arc::new(Ram::new()), Ids::new(7));
+    let memory = builder.external(source.clone()).build();
+    let own = vec![Draft::note("The harbour opens at nine.")];
+    wait(memory.records().add(&ctx(), own, None)).unwrap();
+    memory
+}
+
+fn search(memory: &Memory, ctx: &Ctx, filter: Filter) -> Vec<Hit> {
+    wait(memory.search(ctx, &Query::new("harbour opens", filter))).unwrap()
+}
+
+#[test]
+fn texts_of_an_external_source_are_ranked_with_records_and_marked() {
+    let source = wiki(&["The harbour opens late on Sundays.", "Cats purr."]);
+    let memory = memory(&source);
+    let hits = search(&memory, &ctx(), Filter::all_of_tenant());
+    let mut sources: Vec<Option<&str>> = hits.iter().map(|hit| hit.external.as_deref()).collect();
+    sources.sort();
+    assert_eq!(
+        sources,
+        [None, Some("wiki")],
+        "texts about cats do not match"
+    );
+    let external = hits.iter().find(|hit| hit.external.is_some()).unwrap();
+    assert_eq!(external.record.metadata["external_id"], "0");
+    assert_eq!(external.record.metadata["title"], "Page");
+    let source = external.record.source.as_deref();
+    assert_eq!(source, Some("https://wiki.example/page"));
+    let (semantic, asker) = (memory.semantic(), ctx());
+    let found = semantic.search(&asker, "harbour", Filter::all_of_tenant(), 5);
+    let found = wait(found).unwrap();
+    assert!(found.iter().any(|hit| hit.external.is_some()));
+    let kept = wait(memory.records().find(&asker, &external.record.id)).unwrap();
+    assert_eq!(kept, None, "nothing is written to the store");
+}
+
+#[test]
+fn an_external_source_that_fails_is_left_out_with_a_notice() {
+    let memory = memory(&wiki(&[]));
+    let ctx = ctx();
+    let hits = search(&memory, &ctx, Filter::all_of_tenant());
+    assert_eq!(hits.len(), 1);
+    let notices = ctx.notices.take().concat();
+    assert!(notices.contains("`wiki` was not searched"), "{notices}");
+}
+
+#[test]
+fn an_external_source_is_asked_only_for_its_tenants_and_without_filters_of_records() {
+    let source = wiki(&["The harbour opens late on Sundays."]);
+    let memory = memory(&source);
+    let other = Ctx::new("acme".parse().unwrap(), "test", ctx().now);
+    assert_eq!(search(&memory, &other, Filter::all_of_tenant()).len(), 0);
+    let tagged = Filter {
+        tags: vec!["port".to_owned()],
+        ..Filter::all_of_tenant()
+    };
+    assert_eq!(search(&memory, &ctx(), tagged).len(), 0);
+    assert_eq!(*source.asked.lock().unwrap(), Vec::<String>::new());
+    assert_eq!(search(&memory, &ctx(), Filter::all_of_tenant()).len(), 2);
+    assert_eq!(*source.asked.lock().unwrap(), ["harbour opens"]);
+}
