@@ -66,7 +66,7 @@ async fn an_external_knowledge_base_is_asked_by_the_http_contract() {
     assert_eq!(texts, [("7", "one"), ("b", "two")], "at most the limit");
     assert_eq!(found[0].title.as_deref(), Some("T"));
     assert_eq!(found[0].source.as_deref(), Some("https://wiki.example/1"));
-    assert_eq!(found[0].created, Time::from_millis(1000));
+    assert_eq!(found[0].created, Time::from_millis(1000).ok());
     let seen = endpoint.seen().remove(0);
     assert!(seen.head.starts_with("POST /find "), "{}", seen.head);
     assert!(has_line(&seen.head, "authorization: Bearer ann:pw-7"));
