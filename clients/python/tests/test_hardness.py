@@ -119,7 +119,9 @@ def test_an_exception_in_a_callback_reaches_the_caller(tmp_path: Path) -> None:
     def stop(progress: dict[str, Any]) -> None:
         raise RuntimeError("stop here")
 
-    documents: Any = [{"uri": f"{number}.md", "text": f"# Page {number}"} for number in range(20)]
+    # Progress is reported between commits of 32 documents, so one commit may report none.
+    text = "some words here. " * 200
+    documents: Any = [{"uri": f"{number}.md", "text": f"# Page {number}\n\n{text}"} for number in range(200)]
     with Mnemon(tmp_path / "m.db") as client:
         with pytest.raises(RuntimeError, match="stop here"):
             client.documents_add(documents=documents, progress=stop)

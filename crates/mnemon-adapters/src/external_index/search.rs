@@ -67,7 +67,7 @@ impl ExternalIndex {
         if followed.behind > 0 {
             grant.notices().add(format!(
                 "The index {} is {} changes behind its store, so recent records may be missing; \
-                 `mnemon index check` brings it up to date.",
+                 the next searches bring it up to date.",
                 self.place(),
                 followed.behind,
             ));

