@@ -10,9 +10,8 @@ use mnemon_operations::operation::Upkeep;
 ///
 /// Erases expired records, drops old history and receipts, compacts the store, embeds records
 /// without a vector, and learns from logged steps (see mnemon learn). Asks the language model for
-/// summaries that are due. Sends recordings again that a long-term memory at another service did not
-/// take. Removes temporary files, older than a day, that killed writers left in
-/// the folder of agents. Every write does a small part of this; this command does the rest.
+/// summaries that are due. Sends the outbox. Removes temporary files, older than a day, that killed
+/// writers left in the folder of agents. Every write does a small part of this; this command does the rest.
 ///
 /// While the clock is more than 35 days ahead of the newest write, nothing is erased until it has been
 /// so for a day: a clock that is wrong for a moment must not erase anything. --accept-clock erases
