@@ -9,6 +9,7 @@ mod embedder;
 mod environment;
 mod error;
 mod file;
+mod index;
 mod llm;
 mod memory_json;
 mod notes;
@@ -40,6 +41,7 @@ pub use embedder::{EmbedderChoice, Secret};
 pub use environment::{Environment, PROJECT, Platform, stays_inside};
 pub use error::ConfigError;
 use file::File;
+pub use index::IndexSettings;
 pub use llm::{LlmProvider, LlmSettings, Money};
 pub use notes::{Lengths, NoteSettings};
 pub use origin::{Origin, Sourced};
@@ -103,6 +105,7 @@ fn known_keys() -> Vec<&'static Key> {
         KEYS,
         notes::KEYS,
         llm::KEYS,
+        index::KEYS,
         remote::KEYS,
         access::KEYS,
         tuning::KEYS,
@@ -179,6 +182,8 @@ pub struct Config {
     pub agent_language: Sourced<Language>,
     /// The language model that writes summaries; only from the file, but for its key.
     pub llm: LlmSettings,
+    /// The index that searches use.
+    pub index: IndexSettings,
     /// Memories and knowledge that other services keep.
     pub remotes: Remotes,
     /// Quotas, tokens and the audit log of a server; only from the file.
@@ -252,6 +257,7 @@ impl Config {
             agents: Sourced::default(PathBuf::from(AGENT_FOLDER)),
             agent_language: Sourced::default(Language::default()),
             llm: LlmSettings::default(),
+            index: IndexSettings::default(),
             remotes: Remotes::default(),
             access: AccessSettings::default(),
             window: Settings::default(),
@@ -285,6 +291,7 @@ impl Config {
             rows: RefCell::default(),
         };
         let llm = LlmSettings::read(&layers, env)?;
+        let index = IndexSettings::read(&layers, env)?;
         let remotes = Remotes::read(&layers, env)?;
         notices.extend(env.notices(&llm.key_env.value, &layers.key_envs()));
         let plain = Self::for_store(String::new());
@@ -328,6 +335,7 @@ impl Config {
             trust_list: TrustList::of(env),
             notices,
             found: layers.rows().into_iter().chain(remotes.rows()).collect(),
+            index,
             remotes,
             files: layers.files.into_iter().map(|file| file.path).collect(),
         })
@@ -433,6 +441,7 @@ impl Layers<'_> {
         let order = [
             KEYS,
             llm::KEYS,
+            index::KEYS,
             remote::KEYS,
             access::KEYS,
             tuning::KEYS,

@@ -1,6 +1,7 @@
 //! From a [`Config`] to a memory: the only place that names both the engine and the adapters, and
 //! the only one that asks the clock and the operating system's dice.
 
+mod index;
 mod meter;
 
 use std::path::{Path, PathBuf};
@@ -77,9 +78,10 @@ pub fn open_to_read(config: &Config) -> Result<Wired, Error> {
 
 fn open_store(config: &Config, url: &str, meter: Option<&Arc<Meter>>) -> Result<Wired, Error> {
     let opened = mnemon_adapters::open(url)?;
+    let backend = index::with_index(config, url, opened.backend)?;
     let backend = match meter {
-        Some(meter) => meter.backend(opened.backend),
-        None => opened.backend,
+        Some(meter) => meter.backend(backend),
+        None => backend,
     };
     let retention = Retention {
         short_term_days: config.short_term.ttl_days.value,

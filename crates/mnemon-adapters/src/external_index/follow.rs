@@ -159,7 +159,7 @@ impl ExternalIndex {
 
     fn is_ahead(&self) -> StoreError {
         let what = "the index has seen changes that the store does not have, as after the store was \
-                    restored from a backup; rebuild the index";
+                    restored from a backup; name another index";
         unavailable(self.place(), what, "the watermark is ahead of the store")
     }
 

@@ -106,8 +106,8 @@ impl OpenSearch {
         let format = &mapping[index]["mappings"]["_meta"]["mnemon_format"];
         if !self.is_generation(index) || *format != mapping::FORMAT {
             let what = format!(
-                "index `{index}` was made by another program or version; rebuild it, or \
-                 name another index"
+                "index `{index}` was made by another program or version; name \
+                 another index"
             );
             return Err(StoreError::Foreign {
                 place: self.place().to_owned(),

@@ -144,7 +144,7 @@ async fn a_server_that_cannot_be_used_is_reported() {
         index.mappings["_meta"]["mnemon_format"] = 99.into();
     }
     let error = found(&indexed.index(), "tea").await.unwrap_err();
-    assert!(error.to_string().contains("rebuild it"), "{error}");
+    assert!(error.to_string().contains("name another index"), "{error}");
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ mod editing;
 mod editing_rules;
 mod eval;
 mod exit_codes;
+mod external_index;
 mod facade;
 mod forgetting;
 mod hostile;

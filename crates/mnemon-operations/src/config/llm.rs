@@ -255,9 +255,10 @@ fn parse_names(text: &str) -> Result<Vec<String>, String> {
 }
 
 /// Keys that belong to other services than the language model.
-const OTHER_KEYS: [&str; 4] = [
+const OTHER_KEYS: [&str; 5] = [
     env_vars::MNEMON_EMBEDDER_KEY.name,
     env_vars::MNEMON_LONG_TERM_KEY.name,
+    env_vars::MNEMON_INDEX_PASSWORD.name,
     env_vars::MNEMON_API_KEY.name,
     env_vars::MNEMON_API_KEY_FILE.name,
 ];

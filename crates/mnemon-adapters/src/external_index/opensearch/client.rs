@@ -240,7 +240,7 @@ impl Client {
             (_, "mapper_parsing_exception" | "strict_dynamic_mapping_exception") => {
                 StoreError::Foreign {
                     place: self.place.clone(),
-                    what: format!("{said}; rebuild the index, or name another one"),
+                    what: format!("{said}; name another index"),
                 }
             }
             _ => {

@@ -1,0 +1,43 @@
+//! An index in a search server, as the configuration names it.
+
+#[allow(dead_code, reason = "tests of the adapters use the rest")]
+#[path = "../../../mnemon-adapters/tests/it/opensearch/double.rs"]
+mod double;
+#[allow(dead_code, reason = "tests of the adapters use the rest")]
+#[path = "../../../mnemon-adapters/tests/it/opensearch/matching.rs"]
+mod matching;
+
+use std::sync::{Arc, Mutex};
+
+use crate::sandbox::Sandbox;
+use double::{Data, Double};
+
+#[test]
+fn searches_use_the_configured_index_in_a_search_server() {
+    let double = Double::start(Arc::new(Mutex::new(Data::default())));
+    let requests = || double.data.lock().unwrap().requests;
+    let sandbox = Sandbox::new().with("MNEMON_INDEX", &double.url());
+    sandbox.note("tea", "Ann drinks green tea.");
+    let found = sandbox.run(&["search", "tea", "--json"]).json();
+    assert_eq!(found["hits"][0]["record"]["id"], "tea", "{found}");
+    assert!(requests() > 0, "the server was asked");
+    sandbox.run(&["forget", "tea", "--yes"]).ok();
+    sandbox.note("milk", "Bob drinks milk.");
+    let found = sandbox.run(&["search", "milk", "--json"]).json();
+    assert_eq!(found["hits"][0]["record"]["id"], "milk", "{found}");
+    let found = sandbox.run(&["search", "tea", "--json"]).json();
+    assert_eq!(found["hits"].as_array().unwrap().len(), 0, "{found}");
+}
+
+#[test]
+fn an_index_in_a_search_server_is_refused_where_it_cannot_work() {
+    let sandbox = Sandbox::new().with("MNEMON_INDEX", "opensearch://localhost/memory");
+    for store in ["ram:", "jsonl:notes.jsonl"] {
+        let ran = sandbox.run(&["--store", store, "add", "x"]);
+        let (_, error) = ran.failed();
+        assert!(error.contains("SQLite or PostgreSQL"), "{error}");
+    }
+    let sandbox = Sandbox::new().with("MNEMON_INDEX", "elastic://h/n");
+    let (_, error) = sandbox.run(&["add", "x"]).failed();
+    assert!(error.contains("is not an index"), "{error}");
+}

@@ -1,0 +1,60 @@
+//! `index`: the index that searches use.
+
+use super::risk::SENDS;
+use super::{ConfigError, Environment, Key, Layers, Secret, Sourced, key, keys};
+use crate::env_vars;
+
+keys! {
+    INDEX = key("index", env_vars::MNEMON_INDEX, SENDS);
+}
+
+/// The index of the store itself.
+const BUILTIN: &str = "builtin";
+
+/// The index that searches use, and the credentials of its server.
+#[derive(Debug, Clone)]
+pub struct IndexSettings {
+    /// `builtin`, or the URL of an index in a search server.
+    pub url: Sourced<String>,
+    pub user: Option<String>,
+    /// Only from the environment, so that it lies in no file of ours.
+    pub password: Option<Secret>,
+}
+
+impl Default for IndexSettings {
+    fn default() -> Self {
+        Self {
+            url: Sourced::default(BUILTIN.to_owned()),
+            user: None,
+            password: None,
+        }
+    }
+}
+
+impl IndexSettings {
+    pub(super) fn read(layers: &Layers<'_>, env: &Environment) -> Result<Self, ConfigError> {
+        let password = env.get(env_vars::MNEMON_INDEX_PASSWORD)?;
+        Ok(Self {
+            url: layers.read(&INDEX, BUILTIN.to_owned(), parse)?,
+            user: env.get(env_vars::MNEMON_INDEX_USER)?.map(str::to_owned),
+            password: password.map(Secret::new),
+        })
+    }
+
+    /// The URL of an index in a search server; `None` stands for the index of the store.
+    pub fn server(&self) -> Option<&str> {
+        Some(self.url.value.as_str()).filter(|url| *url != BUILTIN)
+    }
+}
+
+/// The wiring knows the servers.
+fn parse(text: &str) -> Result<String, String> {
+    match text == BUILTIN || text.contains("://") && !text.contains('@') {
+        true => Ok(text.to_owned()),
+        // The message does not repeat the text: it may hold a password.
+        false => Err(format!(
+            "write \"{BUILTIN}\" or opensearch://HOST:PORT/NAME; the user and the password come \
+             from MNEMON_INDEX_USER and MNEMON_INDEX_PASSWORD"
+        )),
+    }
+}

@@ -1,0 +1,49 @@
+//! The index in a search server.
+
+use std::sync::Arc;
+
+use mnemon_adapters::embed::Secret;
+use mnemon_adapters::external_index::{ExternalIndex, IndexAccess, IndexUrl, OpenSearch};
+use mnemon_core::{Backend, Invalid};
+
+use crate::Error;
+use crate::config::Config;
+
+/// Stores that an index in a search server can follow: those that processes share.
+const FOLLOWED: [&str; 3] = ["sqlite:", "postgres:", "postgresql:"];
+
+/// The store with the configured index. Nothing is asked of the server here.
+pub(super) fn with_index(config: &Config, store: &str, backend: Backend) -> Result<Backend, Error> {
+    // A store that does not exist yet is read as an empty one, which needs no server.
+    match config.index.server() {
+        Some(url) if store == config.store.value => Ok(Backend {
+            store: backend.store,
+            index: Arc::new(index(config, url)?),
+        }),
+        _ => Ok(backend),
+    }
+}
+
+/// The index at this URL, which follows the configured store.
+fn index(config: &Config, url: &str) -> Result<ExternalIndex, Error> {
+    let store = &config.store.value;
+    if !FOLLOWED.iter().any(|scheme| store.starts_with(scheme)) {
+        let what = "an index in a search server needs a store in SQLite or PostgreSQL; use the \
+                    index \"builtin\" for other stores";
+        return Err(Invalid::new("index", what).into());
+    }
+    let url = IndexUrl::parse(url)?;
+    let access = IndexAccess {
+        user: config.index.user.clone(),
+        password: config
+            .index
+            .password
+            .as_ref()
+            .map(|password| Secret::new(password.reveal())),
+        authorities: Vec::new(),
+    };
+    access.check(&url)?;
+    let server = OpenSearch::new(&url, access)?;
+    let replica = mnemon_adapters::open_replica(store)?;
+    Ok(ExternalIndex::new(replica, Arc::new(server)))
+}
