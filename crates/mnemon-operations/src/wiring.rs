@@ -77,11 +77,14 @@ pub fn open_to_read(config: &Config) -> Result<Wired, Error> {
 }
 
 fn open_store(config: &Config, url: &str, meter: Option<&Arc<Meter>>) -> Result<Wired, Error> {
-    let opened = mnemon_adapters::open(url)?;
-    let backend = index::with_index(config, url, opened.backend)?;
+    let index = index::configured(config, url)?;
+    let mut opened = mnemon_adapters::open(url)?;
+    if let Some(index) = index {
+        opened.backend.index = index;
+    }
     let backend = match meter {
-        Some(meter) => meter.backend(backend),
-        None => backend,
+        Some(meter) => meter.backend(opened.backend),
+        None => opened.backend,
     };
     let retention = Retention {
         short_term_days: config.short_term.ttl_days.value,

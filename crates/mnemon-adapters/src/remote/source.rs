@@ -44,8 +44,8 @@ impl Default for FieldMapping {
 impl FieldMapping {
     /// The text of a field; `None` if it is absent or not a text.
     fn get<'v>(entry: &'v Value, field: Option<&str>) -> Option<&'v str> {
-        let names = field?.split('.');
-        let value = names.fold(Some(entry), |value, name| value?.get(name))?;
+        let mut names = field?.split('.');
+        let value = names.try_fold(entry, |value, name| value.get(name))?;
         value.as_str()
     }
 

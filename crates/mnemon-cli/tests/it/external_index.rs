@@ -36,6 +36,7 @@ fn an_index_in_a_search_server_is_refused_where_it_cannot_work() {
         let ran = sandbox.run(&["--store", store, "add", "x"]);
         let (_, error) = ran.failed();
         assert!(error.contains("SQLite or PostgreSQL"), "{error}");
+        assert!(!sandbox.path("notes.jsonl").exists(), "nothing was made");
     }
     let sandbox = Sandbox::new().with("MNEMON_INDEX", "elastic://h/n");
     let (_, error) = sandbox.run(&["add", "x"]).failed();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mnemon_adapters::embed::Secret;
 use mnemon_adapters::external_index::{ExternalIndex, IndexAccess, IndexUrl, OpenSearch};
-use mnemon_core::{Backend, Invalid};
+use mnemon_core::{Invalid, SearchIndex};
 
 use crate::Error;
 use crate::config::Config;
@@ -12,15 +12,15 @@ use crate::config::Config;
 /// Stores that an index in a search server can follow: those that processes share.
 const FOLLOWED: [&str; 3] = ["sqlite:", "postgres:", "postgresql:"];
 
-/// The store with the configured index. Nothing is asked of the server here.
-pub(super) fn with_index(config: &Config, store: &str, backend: Backend) -> Result<Backend, Error> {
-    // A store that does not exist yet is read as an empty one, which needs no server.
+/// The index in a search server that is configured, if any. Nothing is asked of the server here.
+pub(super) fn configured(
+    config: &Config,
+    store: &str,
+) -> Result<Option<Arc<dyn SearchIndex>>, Error> {
     match config.index.server() {
-        Some(url) if store == config.store.value => Ok(Backend {
-            store: backend.store,
-            index: Arc::new(index(config, url)?),
-        }),
-        _ => Ok(backend),
+        Some(url) if store == config.store.value => Ok(Some(Arc::new(index(config, url)?))),
+        // A store that does not exist yet is read as an empty one, which needs no server.
+        _ => Ok(None),
     }
 }
 
