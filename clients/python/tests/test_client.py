@@ -127,7 +127,12 @@ def test_export_import_and_progress(memory: Any) -> None:
     with pytest.raises(InvalidError):
         memory.import_([{"v": 1}], progress=seen.append)
     assert all("done" in one for one in seen)
-    assert "mnemon_uptime_seconds" in memory.metrics()
+
+
+def test_metrics_are_those_of_a_server(start_server: Any, form: Any) -> None:
+    client = form(start_server().url)
+    assert "mnemon_uptime_seconds" in client.metrics()
+    client.close()
 
 
 def test_the_feed(memory: Any) -> None:

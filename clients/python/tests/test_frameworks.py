@@ -34,10 +34,10 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("module", EXAMPLES)
-def test_the_example(server: Any, module: str) -> None:
+def test_the_example(start_server: Any, module: str) -> None:
     pytest.importorskip(EXAMPLES[module])
     adapter = importlib.import_module(f"mnemon.{module}")
-    result = doctest.testmod(adapter, extraglobs={"URL": server.url})
+    result = doctest.testmod(adapter, extraglobs={"URL": start_server().url})
     assert result.attempted > 0 and result.failed == 0
 
 

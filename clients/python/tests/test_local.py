@@ -132,13 +132,14 @@ def test_after_a_fork_the_store_is_refused_and_nothing_hangs(tmp_path: Path) -> 
             client.add("in the child")
         except UnsupportedError:
             client.close()
-            with Mnemon(tmp_path / "m.db") as own:
-                own.add("in the child")
-            code = 0
+            try:
+                Mnemon(tmp_path / "other.db")
+            except UnsupportedError:
+                code = 0
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert {record["content"] for record in client.list()["records"]} == {"before", "in the child"}
+    assert [record["content"] for record in client.list()["records"]] == ["before"]
     client.close()
 
 

@@ -89,9 +89,13 @@ async fn material(size: usize) -> Outcome<tempfile::NamedTempFile> {
 
 fn langgraph(python: &Path, url: &str, size: usize, material: &Path) -> Outcome<()> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/langgraph_store.py");
-    let script = Command::new(python).arg(script).arg(url).arg(material);
     println!("\nLangGraph PostgresStore, {size} records:\n");
-    match script.status()?.success() {
+    let ended = Command::new(python)
+        .arg(script)
+        .arg(url)
+        .arg(material)
+        .status()?;
+    match ended.success() {
         true => Ok(()),
         false => Err("the script of LangGraph's store failed".into()),
     }

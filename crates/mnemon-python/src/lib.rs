@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +37,22 @@ const SIGNALS: Duration = Duration::from_millis(100);
 /// How long the end of a store waits for changes that are being made.
 const LAST_CHANGES: Duration = Duration::from_secs(10);
 
+/// The process that opened the first store; 0 before that.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// Neither threads nor what SQLite knows of its locks survive a fork: a child that used the same
+/// file could damage it.
+fn check_process() -> PyResult<()> {
+    let own = process::id();
+    match PROCESS.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed) {
+        Err(other) if other != own => Err(PyRuntimeError::new_err(
+            "a store was opened before this process was forked: open stores only after the fork, \
+             for example with the start method `spawn` of multiprocessing",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Opens a store, making it if it is not there.
 #[pyfunction]
 #[pyo3(signature = (store, tenant=None, config=None))]
@@ -45,6 +62,7 @@ fn open(
     tenant: Option<String>,
     config: Option<PathBuf>,
 ) -> PyResult<Store> {
+    check_process()?;
     let opened = py.detach(|| Opened::new(store, tenant, config));
     let opened = opened.map_err(|error| {
         let problem = serde_json::to_string(&Problem::of(&error));
@@ -110,10 +128,7 @@ impl Opened {
     }
 
     fn runtime(&self) -> PyResult<&Runtime> {
-        if self.process != process::id() {
-            let what = "this store was opened before a fork: open it again in the new process";
-            return Err(PyRuntimeError::new_err(what));
-        }
+        check_process()?;
         let runtime = self.runtime.as_ref();
         runtime.ok_or_else(|| PyRuntimeError::new_err("the store was closed"))
     }

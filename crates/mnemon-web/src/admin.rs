@@ -197,7 +197,7 @@ fn model_section(server: &Value) -> Markup {
         section.card {
             h2 { "Language model" }
             (shell::notices(model))
-            @if accounts.is_empty() { p.quiet { "No language model was used for this tenant in the last days of use." } }
+            @if accounts.is_empty() { p.quiet { "No language model was used for this tenant lately." } }
             @else { div.scroll tabindex="0" role="group" aria-label="Table" { table {
                 thead { tr { th { "Day" } th { "Task" } th.count { "Calls" } th.count { "Tokens read" } th.count { "Tokens written" } th.count { "Cost" } } }
                 tbody { @for one in accounts { tr {

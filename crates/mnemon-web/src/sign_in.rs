@@ -15,6 +15,8 @@ pub fn sign_in(to: &str, token: &str, wrong: Option<&str>) -> String {
             form method="post" action=(SIGN_IN) {
                 (token_field(token))
                 input type="hidden" name="to" value=(text::clean(to));
+                // For password managers, which store a key under a name; it is not sent.
+                input type="text" autocomplete="username" value="mnemon" hidden;
                 label.field {
                     span { "Key" }
                     input type="password" name="key" required autocomplete="current-password"

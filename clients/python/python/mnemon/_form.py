@@ -63,6 +63,12 @@ def request_of(op: Operation, fields: Mapping[str, Any], body: bytes | None = No
     return Request(op.method, path + query_of(given), headers, b"")
 
 
+def check_headers(headers: Mapping[str, str]) -> None:
+    for name, value in headers.items():
+        if not value.isprintable():
+            raise InvalidError("has a character that a header cannot have", field=name)
+
+
 def prepared(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that are set. A condition on metadata is JSON within the JSON."""
     ready = {name: value for name, value in fields.items() if value is not None}

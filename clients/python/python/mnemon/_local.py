@@ -45,4 +45,6 @@ def open_store(store: str, tenant: str | None, config: str | None) -> NativeStor
     except native.ProblemError as error:
         problem = _form.from_json(error.args[0])
         raise error_of(problem, problem.get("status", 500)) from None
+    except RuntimeError as error:
+        raise UnsupportedError(str(error)) from None
     return opened

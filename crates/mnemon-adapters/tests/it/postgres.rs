@@ -171,7 +171,7 @@ mnemon_testkit::index_conformance!(index_conformance, database!());
 fn postgres_agrees_with_the_reference_on_random_operations() {
     drop(database!());
     let fresh = || Database::fresh().unwrap();
-    mnemon_testkit::oracle::check_against_ram(fresh, rounds(200, 24));
+    mnemon_testkit::oracle::check_against_ram(fresh, rounds(100, 24));
 }
 
 #[test]

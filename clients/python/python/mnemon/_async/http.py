@@ -144,10 +144,8 @@ class AsyncHttpTransport:
         if request.body or request.method in ("POST", "PATCH"):
             headers["Content-Length"] = str(len(request.body))
         lines = [f"{request.method} {self._base}{request.target} HTTP/1.1"]
-        for name, value in headers.items():
-            if not value.isprintable():
-                raise InvalidError("has a character that a header cannot have", field=name)
-            lines.append(f"{name}: {value}")
+        _form.check_headers(headers)
+        lines += [f"{name}: {value}" for name, value in headers.items()]
         return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
 
     async def _refusal(self, connection: Connection, deadline: float) -> MnemonError:

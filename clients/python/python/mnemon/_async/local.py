@@ -26,7 +26,8 @@ class AsyncLocalTransport(AsyncHttpTransport):
         if self._closed:
             raise InvalidError("the client was closed")
         if self._process != os.getpid():
-            raise UnsupportedError("this store was opened before a fork: open it again in the new process")
+            raise UnsupportedError("this store was opened before a fork: open stores only after the fork")
+        _form.check_headers(request.headers)
         headers = [("accept", accept), *request.headers.items()]
         answer = await io.run(self._store.request, request.method, request.target, headers, request.body)
         connection = _Answer(answer)

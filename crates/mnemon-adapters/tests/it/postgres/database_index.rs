@@ -58,7 +58,7 @@ mnemon_testkit::index_conformance!(by_words, InDatabase::new(database!(), BY_WOR
 
 fn agrees(parameters: &'static str) {
     let fresh = || InDatabase::new(Database::fresh().unwrap(), parameters);
-    mnemon_testkit::oracle::check_against_ram(fresh, rounds(200, 12));
+    mnemon_testkit::oracle::check_against_ram(fresh, rounds(80, 12));
 }
 
 #[test]
