@@ -275,38 +275,114 @@ fn stored_text_is_shown_and_never_acts() {
         "/admin/audit",
     ];
     for path in paths {
-        let answer = browser.get(path);
-        assert!(answer.status < 500, "{path}: {answer:?}");
+        is_harmless(path, &browser.get(path));
+    }
+}
+
+/// Nothing that was stored acts on the page.
+#[track_caller]
+fn is_harmless(path: &str, answer: &Answer) {
+    assert!(answer.status < 500, "{path}: {answer:?}");
+    let policy = answer.header("content-security-policy").unwrap();
+    assert!(policy.contains("script-src 'self';"), "{path}: {policy}");
+    for tag in [
+        "<script>",
+        "<img src=x",
+        "href=\"javascript",
+        "<i>u",
+        "<b>1",
+        "<u>t",
+        "\u{1b}",
+        "\u{202e}",
+        " style=",
+        " onclick",
+    ] {
         assert!(
-            answer
-                .header("content-security-policy")
-                .unwrap()
-                .contains("script-src 'self';")
-        );
-        for tag in [
-            "<script>",
-            "<img src=x",
-            "href=\"javascript",
-            "<i>u",
-            "<b>1",
-            "<u>t",
-            "\u{1b}",
-            "\u{202e}",
-            " style=",
-            " onclick",
-        ] {
-            assert!(
-                !answer.body.contains(tag),
-                "{path} has {tag:?}: {}",
-                answer.body
-            );
-        }
-        assert!(
-            answer.body.len() < 150_000,
-            "{path} has {} bytes",
-            answer.body.len()
+            !answer.body.contains(tag),
+            "{path} has {tag:?}: {}",
+            answer.body
         );
     }
+    let bytes = answer.body.len();
+    assert!(bytes < 150_000, "{path} has {bytes} bytes");
+}
+
+#[test]
+fn text_in_files_and_in_names_never_acts_on_any_page() {
+    const EVIL: &str = "<img src=x onerror=alert(1)>";
+    let text = format!("# {EVIL}\n\n{EVIL} [x](javascript:alert(1)) <script>alert(1)</script>\n");
+    let sandbox = Sandbox::new();
+    for line in [
+        "agent new evil --description <u>t",
+        "team new crew --lead evil --member bob",
+        "add --id n1 --user <i>u --tag <u>t <script>alert(1)</script>",
+        "chat append talk <script>alert(1)</script> --user <i>u",
+    ] {
+        let args: Vec<&str> = line.split(' ').collect();
+        let ran = sandbox.run(&args);
+        assert_eq!(ran.code, 0, "{line}: {ran:?}");
+    }
+    let mut files = 0;
+    for file in markdown(&sandbox.path(".microai")) {
+        let known = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, format!("{known}\n{text}")).unwrap();
+        files += 1;
+    }
+    assert!(files > 2, "agents and teams have files");
+    let admin = key(&sandbox, &[EVIL, "--rights", "admin"]);
+    let server = Server::start(&sandbox, &[]);
+    let browser = Browser::sign_in(&server, &admin);
+    let skill =
+        json!({"skills": [{"use_when": EVIL, "tool_sops": [{"tool": EVIL, "action": EVIL}]}]});
+    let authorised = [
+        ("Authorization", &*format!("Bearer {admin}")),
+        ("Content-Type", "application/json"),
+    ];
+    let made = server.ask("POST", "/v1/skills/import", &authorised, &skill.to_string());
+    let skill = made.json()["ids"][0].as_str().unwrap().to_owned();
+    let made = browser.post(
+        "/admin/webhooks",
+        "url=https%3A%2F%2Fhooks.invalid%2F%3Cscript%3E",
+    );
+    assert_eq!(made.status, 200, "{made:?}");
+    let page = browser.get("/admin").body;
+    let part = |before: &str| {
+        let (_, rest) = page.split_once(before).unwrap();
+        rest.split(['/', '"']).next().unwrap().to_owned()
+    };
+    let (prefix, webhook) = (part("/admin/keys/"), part("/admin/webhooks/"));
+    for page in PAGES.iter().filter(|page| page.method == "GET") {
+        let path = match page.path.starts_with("/skills/") {
+            true => page.path.replace("{id}", &skill),
+            false => page.path.replace("{id}", "n1"),
+        };
+        let path = path
+            .replace("{commit}", "1")
+            .replace("{session}", "talk?user=%3Ci%3Eu")
+            .replace("{agent}", "evil")
+            .replace("{team}", "crew")
+            .replace("{prefix}", &prefix)
+            .replace("{webhook}", &webhook);
+        let answer = browser.get(&path);
+        // With keys there is no demonstration to remove.
+        let is_there = matches!(answer.status, 200 | 303) || path == "/demo/remove";
+        assert!(is_there, "{path}: {answer:?}");
+        is_harmless(&path, &answer);
+    }
+}
+
+/// The Markdown files in a folder and those below.
+fn markdown(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(markdown(&path));
+        } else if path.extension().is_some_and(|it| it == "md") {
+            files.push(path);
+        }
+    }
+    files
 }
 
 #[test]
