@@ -232,7 +232,6 @@ fn every_view_shows_its_matter() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "it has a line for each view")]
 fn stored_text_is_shown_and_never_acts() {
     let sandbox = Sandbox::new();
     let hostile = "<script>alert(1)</script><img src=x onerror=alert(1)> \u{1b}[31m \u{202e}evil \
