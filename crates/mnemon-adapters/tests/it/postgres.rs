@@ -34,7 +34,7 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// `None` if there is no server.
+    /// `None` without a server.
     pub(crate) fn fresh() -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let server = std::env::var("TEST_DATABASE_URL").ok()?;
@@ -153,7 +153,7 @@ impl Fixture for Database {
     }
 }
 
-/// A fresh database; ends the test if there is no server.
+/// A fresh database; ends the test without a server.
 macro_rules! database {
     () => {
         match $crate::postgres::Database::fresh() {

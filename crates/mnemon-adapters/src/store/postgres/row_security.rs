@@ -18,7 +18,7 @@ pub(super) struct RowSecurity {
 }
 
 impl RowSecurity {
-    /// Both are false if there are no tables.
+    /// Both are false before our tables were made.
     pub(super) async fn of(lease: &mut Lease) -> Result<Self, Failure> {
         let sql = "SELECT c.relforcerowsecurity, row_security_active(c.oid) FROM pg_class c
              JOIN pg_namespace n ON n.oid = c.relnamespace

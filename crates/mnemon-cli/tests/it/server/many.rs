@@ -23,7 +23,7 @@ struct Database {
 }
 
 impl Database {
-    /// `None` if there is no database server.
+    /// `None` without a database server.
     fn fresh() -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let server = std::env::var("TEST_DATABASE_URL").ok()?;
