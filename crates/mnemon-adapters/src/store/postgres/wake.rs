@@ -10,10 +10,12 @@
 //! claim to hear others, and listeners ask every second.
 
 use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use mnemon_core::{ChangeHandler, Tenant};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -85,7 +87,9 @@ impl Wake {
         self.shared.pool.runtime.spawn(async move {
             while let Some(tenants) = shared.take_unsent() {
                 // If it fails, listeners find the change by its number.
-                let _ = shared.notify(tenants).await;
+                let _ = AssertUnwindSafe(shared.notify(tenants))
+                    .catch_unwind()
+                    .await;
                 sleep(COALESCE).await;
             }
         });
@@ -147,7 +151,8 @@ impl Shared {
         let mut pause = RETRY;
         loop {
             // The failure is not shown: calls of the store report what is wrong with the database.
-            let _ = self.hear().await;
+            // After the panic of a handler it listens again, on another connection.
+            let _ = AssertUnwindSafe(self.hear()).catch_unwind().await;
             if self.hears.swap(false, Ordering::Relaxed) {
                 pause = RETRY;
             }

@@ -3,18 +3,24 @@
 //! Each tenant with work has one task, so a process writes for a tenant on one connection. Tenants
 //! do not wait for each other. Between processes the lock on the tenant's row decides the order.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+mod numbers;
+mod queues;
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::FutureExt as _;
 use mnemon_core::commit::{Plan, Request, needs, plan};
-use mnemon_core::embed::ModelId;
 use mnemon_core::index::StoredVector;
 use mnemon_core::{Batch, Clock, ErrorKind, Grant, Receipt, Right, StoreError, Tenant, Upkept};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::apply::{self, After, GROUPS_KEPT, Models};
+use super::apply::{self, After, GROUPS_KEPT};
 use super::errors::Failure;
 use super::job::{Done, Job, LARGE, Outcome, Prepared, Work};
 use super::pool::{Call, Lease, Pool};
@@ -23,6 +29,8 @@ use super::view::{self, Locked};
 use super::wake::Wake;
 use super::{embeddings, upkeep};
 use crate::store::{again, unavailable};
+use numbers::Numbers;
+use queues::Queues;
 
 /// Batches that may wait; a caller beyond that waits to be let in.
 const QUEUE: usize = 1024;
@@ -34,8 +42,6 @@ const LINGER: Duration = Duration::from_micros(200);
 pub(super) const RECONNECT: Duration = Duration::from_secs(10);
 /// The first pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Tenants and models whose numbers are kept at the most.
-const KNOWN: usize = 10_000;
 
 /// The way to the tasks that write.
 pub(super) struct Writer {
@@ -47,31 +53,20 @@ struct Shared {
     pool: Arc<Pool>,
     runtime: Handle,
     wake: Wake,
-    /// The jobs of each tenant that has a task.
-    queues: Mutex<HashMap<Tenant, VecDeque<Job>>>,
-    /// Told when a task ends.
-    ended: Condvar,
-    tenants: Mutex<HashMap<Tenant, i64>>,
-    models: Mutex<Models>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    queues: Arc<Queues>,
+    numbers: Numbers,
 }
 
 fn gone() -> StoreError {
-    StoreError::Internal("the task that writes has ended".to_owned())
+    let what = "the task that writes for this tenant ended early, and it cannot be known whether \
+                this is stored; check, and send it again with an idempotency key";
+    StoreError::Internal(what.to_owned())
 }
 
 impl Drop for Writer {
     /// Waits until everything that was accepted is written, or the server does not answer.
     fn drop(&mut self) {
-        let queues = lock(&self.shared.queues);
-        let wait = self
-            .shared
-            .ended
-            .wait_timeout_while(queues, 2 * RECONNECT, |queues| !queues.is_empty());
-        drop(wait);
+        self.shared.queues.wait_until_empty(2 * RECONNECT);
     }
 }
 
@@ -81,10 +76,8 @@ impl Writer {
             pool,
             runtime,
             wake,
-            queues: Mutex::default(),
-            ended: Condvar::new(),
-            tenants: Mutex::default(),
-            models: Mutex::default(),
+            queues: Arc::default(),
+            numbers: Numbers::default(),
         };
         Self {
             shared: Arc::new(shared),
@@ -142,20 +135,15 @@ impl Writer {
     }
 
     fn enqueue(&self, job: Job) {
-        let tenant = job.grant.tenant().clone();
-        let mut queues = lock(&self.shared.queues);
-        if let Some(queue) = queues.get_mut(&tenant) {
-            queue.push_back(job);
+        let Some(mut turn) = self.shared.queues.add(job) else {
             return;
-        }
-        queues.insert(tenant.clone(), VecDeque::from([job]));
-        drop(queues);
+        };
         let shared = Arc::clone(&self.shared);
         self.shared.runtime.spawn(async move {
-            while let Some(jobs) = shared.next_group(&tenant) {
+            while let Some(jobs) = turn.next_group() {
                 let answered = jobs.len();
-                shared.write(&tenant, jobs).await;
-                shared.linger(&tenant, answered).await;
+                shared.write(&turn.tenant, jobs).await;
+                turn.linger(answered).await;
             }
         });
     }
@@ -185,6 +173,14 @@ struct Group {
     token: i64,
 }
 
+/// Batches that were planned, in an open transaction.
+struct Planned {
+    outcomes: Vec<Outcome>,
+    lease: Lease,
+    /// The statements that write them; `None` if there is nothing to write.
+    unwritten: Option<(Group, Vec<Call>)>,
+}
+
 impl From<Failure> for Try {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
@@ -192,37 +188,6 @@ impl From<Failure> for Try {
 }
 
 impl Shared {
-    /// Jobs that share a transaction; `None` ends the task, as no job waits.
-    fn next_group(&self, tenant: &Tenant) -> Option<Vec<Job>> {
-        let mut queues = lock(&self.queues);
-        let queue = queues.get_mut(tenant)?;
-        let Some(first) = queue.pop_front() else {
-            queues.remove(tenant);
-            self.ended.notify_all();
-            return None;
-        };
-        let shares = first.is_small_batch();
-        let mut jobs = vec![first];
-        while shares
-            && jobs.len() < GROUP
-            && let Some(next) = queue.pop_front_if(|next| next.is_small_batch())
-        {
-            jobs.push(next);
-        }
-        Some(jobs)
-    }
-
-    /// Waits a moment for the writers that were answered just now, which usually come straight back:
-    /// without it they and those that wait would take turns, each group half as large.
-    async fn linger(&self, tenant: &Tenant, answered: usize) {
-        let waiting = || lock(&self.queues).get(tenant).map_or(0, VecDeque::len);
-        let expected = (waiting() + answered).min(GROUP);
-        let since = Instant::now();
-        while expected > 1 && waiting() < expected && since.elapsed() < LINGER {
-            tokio::task::yield_now().await;
-        }
-    }
-
     /// Writes the jobs and answers their callers.
     async fn write(&self, tenant: &Tenant, mut jobs: Vec<Job>) {
         let since = Instant::now();
@@ -244,7 +209,7 @@ impl Shared {
                     None => return self.settle_doubtful(tenant, jobs).await,
                 },
             };
-            lock(&self.tenants).remove(tenant);
+            self.numbers.forget(tenant);
             if failure.is_lost() && since.elapsed() < RECONNECT {
                 self.pool.forget_idle();
                 tokio::time::sleep(pause).await;
@@ -326,7 +291,7 @@ impl Shared {
 
     async fn attempt(&self, tenant: &Tenant, jobs: &mut [Job]) -> Try {
         let outcome = match jobs {
-            [job] if !matches!(job.work, Work::Apply(_)) => self.tend(tenant, job).await,
+            [job] if !matches!(job.work, Work::Apply(_)) => caught(self.tend(tenant, job)).await,
             jobs => self.apply(tenant, jobs).await,
         };
         outcome.unwrap_or_else(Try::Failed)
@@ -334,35 +299,65 @@ impl Shared {
 
     /// Applies batches of one tenant: one read of the view, one write of the plan.
     async fn apply(&self, tenant: &Tenant, jobs: &[Job]) -> Result<Try, Failure> {
+        // A panic before the commit was sent leaves nothing behind, so the jobs can be tried again.
+        let planned = caught(self.plan(tenant, jobs)).await?;
+        let Planned {
+            outcomes,
+            mut lease,
+            unwritten,
+        } = planned;
+        let Some((group, calls)) = unwritten else {
+            lease.end("ROLLBACK").await?;
+            return Ok(Try::Done(outcomes));
+        };
+        match lease.pipeline(None, &calls, Some("COMMIT")).await {
+            Ok(_) => {
+                self.wake.committed(tenant);
+                Ok(Try::Done(outcomes))
+            }
+            Err(failure) if failure.is_lost() => Ok(Try::Unknown {
+                outcomes,
+                group,
+                failure,
+            }),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Reads the view of batches of one tenant, and plans them.
+    async fn plan(&self, tenant: &Tenant, jobs: &[Job]) -> Result<Planned, Failure> {
         let batches: Vec<&Prepared> = jobs.iter().filter_map(Job::batch).collect();
         let mut lease = self.pool.take().await?;
         lease.keep_to(tenant);
-        let number = match self.known_tenant(tenant) {
-            Some(number) => number,
-            None => self.remember(tenant, add_tenant(&mut lease, tenant).await?),
-        };
+        let number = self.numbers.add_tenant(&mut lease, tenant).await?;
         let models = batches.iter().flat_map(|batch| batch.models());
-        let models = self.models(&mut lease, models).await?;
+        let models = self.numbers.models(&mut lease, models).await?;
         let requests: Vec<Request> = batches.iter().map(|it| it.request.clone()).collect();
         let (locked, view) = view::load(&mut lease, number, &needs(&requests)).await?;
+        #[cfg(test)]
+        tests::panic_if_asked(&requests);
         let Plan {
-            outcomes,
+            outcomes: planned,
             last_seq,
             clock,
         } = plan(view, requests);
         let mut rows = Rows::default();
-        let mut results: Vec<Outcome> = Vec::with_capacity(jobs.len());
+        let mut outcomes: Vec<Outcome> = Vec::with_capacity(jobs.len());
         let mut removal_log = usize::MAX;
-        for ((job, batch), outcome) in jobs.iter().zip(batches).zip(outcomes) {
+        for ((job, batch), outcome) in jobs.iter().zip(batches).zip(planned) {
             removal_log = removal_log.min(job.grant.limits().removal_log);
-            results.push(outcome.map(|planned| {
+            outcomes.push(outcome.map(|planned| {
                 rows.play(planned.moves, batch.found_by.iter().cloned());
                 Done::Applied(planned.receipt)
             }));
         }
-        if results.iter().all(Result::is_err) || is_unchanged(&rows, &locked, last_seq, clock) {
-            lease.end("ROLLBACK").await?;
-            return Ok(Try::Done(results));
+        let is_refused = outcomes.iter().all(Result::is_err);
+        if is_refused || is_unchanged(&rows, &locked, last_seq, clock) {
+            return Ok(Planned {
+                outcomes,
+                lease,
+                unwritten: None,
+            });
         }
         let group = Group {
             tenant: number,
@@ -377,18 +372,11 @@ impl Shared {
             with_near: self.pool.has_near(),
         };
         let calls = apply::statements(&locked, rows, &models, &after)?;
-        match lease.pipeline(None, &calls, Some("COMMIT")).await {
-            Ok(_) => {
-                self.wake.committed(tenant);
-                Ok(Try::Done(results))
-            }
-            Err(failure) if failure.is_lost() => Ok(Try::Unknown {
-                outcomes: results,
-                group,
-                failure,
-            }),
-            Err(failure) => Err(failure),
-        }
+        Ok(Planned {
+            outcomes,
+            lease,
+            unwritten: Some((group, calls)),
+        })
     }
 
     async fn embed(
@@ -398,7 +386,7 @@ impl Shared {
         vectors: &[(u64, StoredVector)],
     ) -> Result<usize, Failure> {
         let models = vectors.iter().map(|(_, vector)| &vector.model);
-        let models = self.models(lease, models).await?;
+        let models = self.numbers.models(lease, models).await?;
         embeddings::embed(lease, tenant, vectors, &models, self.pool.has_near()).await
     }
 
@@ -406,10 +394,7 @@ impl Shared {
     async fn tend(&self, tenant: &Tenant, job: &Job) -> Result<Try, Failure> {
         let mut lease = self.pool.take().await?;
         lease.keep_to(tenant);
-        let number = match self.known_tenant(tenant) {
-            Some(number) => Some(number),
-            None => find_tenant(&mut lease, tenant).await?,
-        };
+        let number = self.numbers.find_tenant(&mut lease, tenant).await?;
         let done = match (&job.work, number) {
             (Work::Upkeep(_), None) => Done::Upkept(Upkept::default()),
             (Work::Upkeep(limit), Some(number)) => {
@@ -423,45 +408,6 @@ impl Shared {
         };
         Ok(Try::Done(vec![Ok(done)]))
     }
-
-    fn known_tenant(&self, tenant: &Tenant) -> Option<i64> {
-        lock(&self.tenants).get(tenant).copied()
-    }
-
-    fn remember(&self, tenant: &Tenant, number: i64) -> i64 {
-        let mut tenants = lock(&self.tenants);
-        if tenants.len() >= KNOWN {
-            tenants.clear();
-        }
-        tenants.insert(tenant.clone(), number);
-        number
-    }
-
-    /// The numbers of these models.
-    async fn models<'a>(
-        &self,
-        lease: &mut super::pool::Lease,
-        wanted: impl Iterator<Item = &'a ModelId>,
-    ) -> Result<Models, Failure> {
-        let mut found = Models::new();
-        let mut missing: Vec<ModelId> = Vec::new();
-        {
-            let known = lock(&self.models);
-            for model in wanted {
-                match known.get(model) {
-                    _ if found.contains_key(model) || missing.contains(model) => {}
-                    Some(number) => drop(found.insert(model.clone(), *number)),
-                    None => missing.push(model.clone()),
-                }
-            }
-        }
-        for model in missing {
-            let number = embeddings::add_model(lease, &model).await?;
-            found.insert(model.clone(), number);
-            lock(&self.models).insert(model, number);
-        }
-        Ok(found)
-    }
 }
 
 /// Whether there is nothing to write: no row, and the tenant's numbers are those that are stored.
@@ -472,35 +418,33 @@ fn is_unchanged(rows: &Rows, locked: &Locked, last_seq: u64, clock: Clock) -> bo
 /// Whether the error may come from what one job of several reads or writes.
 fn may_be_of_one(error: &StoreError) -> bool {
     let kind = error.kind();
-    matches!(kind, ErrorKind::Corrupt | ErrorKind::Invalid)
+    matches!(
+        kind,
+        ErrorKind::Corrupt | ErrorKind::Invalid | ErrorKind::Internal
+    )
+}
+
+/// Does work whose panic fails its jobs only: the task goes on with the jobs that wait behind them.
+async fn caught<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let outcome = AssertUnwindSafe(work).catch_unwind().await;
+    outcome.unwrap_or_else(|panic| {
+        let what = format!(
+            "a defect ended this write, and nothing of it was stored: {}",
+            said(&*panic)
+        );
+        Err(StoreError::Internal(what).into())
+    })
+}
+
+/// The message of a panic.
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("a panic without a message")
 }
 
 fn answer(jobs: Vec<Job>, outcomes: Vec<Outcome>) {
     for (job, outcome) in jobs.into_iter().zip(outcomes) {
         job.answer(outcome);
     }
-}
-
-/// The tenant's number, if it ever wrote.
-async fn find_tenant(
-    lease: &mut super::pool::Lease,
-    tenant: &Tenant,
-) -> Result<Option<i64>, Failure> {
-    let sql = "SELECT num FROM mnemon.tenants WHERE name = $1";
-    let rows = lease.all(Call::new(sql).with(tenant.as_str().to_owned()));
-    Ok(rows.await?.first().map(|row| row.try_get(0)).transpose()?)
-}
-
-/// The tenant's number; it gets one with its first write.
-async fn add_tenant(lease: &mut super::pool::Lease, tenant: &Tenant) -> Result<i64, Failure> {
-    if let Some(number) = find_tenant(lease, tenant).await? {
-        return Ok(number);
-    }
-    let add = "INSERT INTO mnemon.tenants (name) VALUES ($1) ON CONFLICT DO NOTHING";
-    lease
-        .all(Call::new(add).with(tenant.as_str().to_owned()))
-        .await?;
-    find_tenant(lease, tenant)
-        .await?
-        .ok_or_else(|| StoreError::Internal("a tenant was lost".to_owned()).into())
 }

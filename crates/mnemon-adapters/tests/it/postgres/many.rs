@@ -141,3 +141,23 @@ fn a_server_whose_listening_connection_was_cut_looks_again() {
     put(writer.as_ref(), &grant_of("u"));
     while heard.recv_timeout(PATIENCE).unwrap() != Some("u".parse().unwrap()) {}
 }
+
+#[test]
+fn a_handler_that_panics_does_not_end_the_listening() {
+    let database = database!();
+    let listener = open(&database.url());
+    let (sender, heard) = mpsc::channel();
+    listener.listen(Box::new(move |tenant| {
+        sender.send(tenant.cloned()).unwrap();
+        assert!(tenant.is_none_or(|tenant| tenant.as_str() != "planted"));
+    }));
+    assert_eq!(heard.recv_timeout(PATIENCE).unwrap(), None);
+    let writer = open(&database.url());
+    put(writer.as_ref(), &grant_of("planted"));
+    assert!(heard.recv_timeout(PATIENCE).unwrap().is_some());
+    // It listens again, and says that messages may have been missed.
+    assert_eq!(heard.recv_timeout(PATIENCE).unwrap(), None);
+    put(writer.as_ref(), &grant_of("later"));
+    let later = Some("later".parse().unwrap());
+    assert_eq!(heard.recv_timeout(PATIENCE).unwrap(), later);
+}
