@@ -614,7 +614,7 @@ pub fn migration(config: &Config, from: &str, to: &str, dry_run: bool) -> Result
         return Err(Error::NoStore(path));
     }
     if mnemon_adapters::is_unused(from)? {
-        let what = "there is no store in this database yet";
+        let what = "does not contain a store; check the name of the database in the URL";
         return Err(Invalid::new("from", what).into());
     }
     let source = mnemon_adapters::open_replica(from)?;
