@@ -56,12 +56,38 @@ pub(super) async fn examine(lease: &mut Lease) -> Result<Vec<Finding>, Failure> 
 
 /// How the index in the database finds vectors.
 async fn vectors(lease: &mut Lease) -> Result<Finding, Failure> {
-    let detail = match (near::has_column(lease).await?, near::look(lease).await?) {
-        (true, Pgvector::Installed(version)) => format!("pgvector {version}"),
-        (_, Pgvector::Missing) => format!("the server has no pgvector; {SLOWER}"),
-        _ => format!("the tables were made without pgvector; {SLOWER}"),
+    let detail = match (near::is_ready(lease).await?, near::look(lease).await?) {
+        (true, Pgvector::Installed(version)) => match unfilled(lease).await? {
+            0 => format!("pgvector {version}"),
+            waiting => format!(
+                "pgvector {version}, but {waiting} vectors are not in its column; `mnemon upkeep` \
+                 adds them, and until then {SLOWER}"
+            ),
+        },
+        (_, Pgvector::Missing) => format!(
+            "the server lacks pgvector, so {SLOWER}; install it there, and the next start of \
+             Mnemon uses it"
+        ),
+        (_, Pgvector::Installed(version) | Pgvector::Available(version))
+            if !near::is_new_enough(&version) =>
+        {
+            format!("pgvector {version} is older than 0.8, so {SLOWER}; update the extension")
+        }
+        _ => format!(
+            "the tables do not use pgvector, so {SLOWER}; start Mnemon once without `pgvector=off`, \
+             as a user who owns the tables and may create extensions"
+        ),
     };
     Ok(Finding::good("vectors", detail))
+}
+
+/// Vectors that are not in the column for pgvector; 0 where row-level security hides the rows.
+async fn unfilled(lease: &mut Lease) -> Result<i64, Failure> {
+    if RowSecurity::of(lease).await?.is_active {
+        return Ok(0);
+    }
+    let sql = "SELECT count(*) FROM mnemon.search WHERE near IS NULL AND model IS NOT NULL";
+    Ok(lease.one(Call::new(sql)).await?.try_get(0)?)
 }
 
 /// Whether the counts that are kept are those of the rows, and every record can be found.

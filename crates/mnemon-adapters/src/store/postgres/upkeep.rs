@@ -1,4 +1,5 @@
-//! Housekeeping: expired records and history, history past its time, old receipts.
+//! Housekeeping: expired records and history, history past its time, old receipts, and vectors that are
+//! not yet in the column for pgvector.
 
 use std::collections::HashSet;
 
@@ -6,6 +7,7 @@ use mnemon_core::{Grant, Id, Time, Upkept, limits};
 
 use super::apply::{self, After, Models};
 use super::errors::Failure;
+use super::index::near;
 use super::pool::{Call, Lease};
 use super::rows::Rows;
 use super::view::{self, Locked, count, number, word};
@@ -18,6 +20,8 @@ struct Slice<'a> {
     lease: &'a mut Lease,
     locked: Locked,
     grant: &'a Grant,
+    /// Whether the table has the column for pgvector.
+    has_near: bool,
 }
 
 /// A slice of housekeeping, in the order that `Store::upkeep` says.
@@ -26,6 +30,7 @@ pub(super) async fn upkeep(
     tenant: i64,
     grant: &Grant,
     limit: usize,
+    has_near: bool,
 ) -> Result<Upkept, Failure> {
     let locked = Locked::begin(lease, tenant).await?;
     let before = locked.clock;
@@ -34,6 +39,7 @@ pub(super) async fn upkeep(
         lease,
         locked,
         grant,
+        has_near,
     };
     let done = match before.days_ahead(grant) {
         Some(days) => Upkept::held_back(days),
@@ -77,6 +83,9 @@ impl Slice<'_> {
         let dropped = self.drop_receipts(left).await?;
         done.receipts = dropped as u64;
         left -= dropped;
+        if self.has_near {
+            left -= near::fill(self.lease, tenant, left).await?;
+        }
         done.more = left == 0 && self.is_due().await?;
         Ok(done)
     }
@@ -243,6 +252,10 @@ impl Slice<'_> {
             .with(self.grant.now().millis())
             .with(self.grant.history_until().map(Time::millis))
             .with(self.oldest_receipt());
-        Ok(self.lease.one(call).await?.try_get(0)?)
+        if self.lease.one(call).await?.try_get(0)? {
+            return Ok(true);
+        }
+        let lacking = near::is_lacking_of(self.locked.tenant);
+        Ok(self.has_near && self.lease.one(lacking).await?.try_get(0)?)
     }
 }

@@ -398,7 +398,9 @@ impl Shared {
         let done = match (&job.work, number) {
             (Work::Upkeep(_), None) => Done::Upkept(Upkept::default()),
             (Work::Upkeep(limit), Some(number)) => {
-                Done::Upkept(upkeep::upkeep(&mut lease, number, &job.grant, *limit).await?)
+                let (grant, has_near) = (&job.grant, self.pool.has_near());
+                let upkept = upkeep::upkeep(&mut lease, number, grant, *limit, has_near);
+                Done::Upkept(upkept.await?)
             }
             (Work::Embed(vectors), Some(number)) => {
                 Done::Embedded(self.embed(&mut lease, number, vectors).await?)

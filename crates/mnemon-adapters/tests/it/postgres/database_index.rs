@@ -194,9 +194,8 @@ fn the_index_of_vectors_is_built_when_it_is_needed() {
         assert!(since.elapsed().as_secs() < 60, "it is not built");
     }
     assert_eq!(ids(find(&backend, &probe)), expected);
-    let findings = mnemon_adapters::examine(&place.url()).unwrap().findings;
-    let vectors = findings.iter().find(|it| it.check == "vectors").unwrap();
-    assert!(vectors.detail.starts_with("pgvector 0."), "{vectors:?}");
+    let said = vectors_finding(&place.url());
+    assert!(said.starts_with("pgvector 0."), "{said}");
 }
 
 /// Whether the index of the first model is complete.
@@ -212,15 +211,62 @@ fn has_pgvector(place: &InDatabase) -> bool {
     !rows(&place.database.url(), sql).is_empty()
 }
 
+fn vectors_finding(url: &str) -> String {
+    let findings = mnemon_adapters::examine(url).unwrap().findings;
+    let vectors = findings.into_iter().find(|it| it.check == "vectors");
+    vectors.unwrap().detail
+}
+
+#[test]
+fn pgvector_that_comes_after_the_records_is_used() {
+    let place = InDatabase::new(database!(), LOOKED_UP);
+    if !has_pgvector(&place) {
+        return;
+    }
+    let url = place.database.url();
+    let earlier = open_backend(&format!("{url}?{BY_WORDS}"));
+    let notes = (0..300).map(|number| (note(&format!("note {number}")), Some(vector(number))));
+    put(&earlier, notes.collect());
+    let memory = open_backend(&format!("{url}?index=memory"));
+    let probe = Probe {
+        vectors: vec![vector(7)],
+        ..Probe::new(Filter::all_of_tenant(), 5)
+    };
+    let ids = |backend: &Backend| {
+        let matches = find(backend, &probe).into_iter();
+        matches.map(|it| it.id).collect::<Vec<_>>()
+    };
+    // This start makes the column, which the server that runs already does not fill.
+    let later = place.backend();
+    put(&earlier, vec![(note("the same again"), Some(vector(7)))]);
+    assert_eq!(ids(&later), ids(&memory));
+    let said = vectors_finding(&url);
+    assert!(said.contains("301 vectors are not in its column"), "{said}");
+    assert!(!has_index(&url));
+    let upkeep = |limit| wait(later.store.upkeep(&grant(), limit)).unwrap();
+    assert!(upkeep(0).more && upkeep(100).more && !upkeep(201).more);
+    assert!(vectors_finding(&url).starts_with("pgvector 0."));
+    let since = Instant::now();
+    while !has_index(&url) {
+        assert_eq!(ids(&later), ids(&memory));
+        assert!(since.elapsed().as_secs() < 60, "it is not built");
+    }
+    assert_eq!(ids(&later), ids(&memory));
+    // A vector that is not in the column is found, also while the index is there.
+    put(&earlier, vec![(note("once more"), Some(vector(7)))]);
+    assert_eq!(ids(&later), ids(&memory));
+    assert!(!upkeep(10).more);
+    assert_eq!(ids(&later), ids(&memory));
+}
+
 #[test]
 fn doctor_says_that_pgvector_is_not_used() {
     let place = InDatabase::new(database!(), BY_WORDS);
     drop(place.backend());
-    let findings = mnemon_adapters::examine(&place.url()).unwrap().findings;
-    let vectors = findings.iter().find(|it| it.check == "vectors").unwrap();
-    let reason = match has_pgvector(&place) {
-        true => "the tables were made without pgvector",
-        false => "the server has no pgvector",
+    let (reason, advice) = match has_pgvector(&place) {
+        true => ("the tables do not use pgvector", "without `pgvector=off`"),
+        false => ("the server lacks pgvector", "install it there"),
     };
-    assert!(vectors.detail.contains(reason), "{vectors:?}");
+    let said = vectors_finding(&place.url());
+    assert!(said.contains(reason) && said.contains(advice), "{said}");
 }

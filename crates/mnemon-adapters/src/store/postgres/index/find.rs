@@ -122,7 +122,13 @@ impl DatabaseIndex {
     ) -> Result<Option<Answer>, Failure> {
         let mut lease = pool.take().await?;
         let begun = self.begin(&mut lease, grant).await?;
-        let Some((moment, models)) = begun.filter(|(moment, _)| moment.has_seen(&at_least)) else {
+        let begun = begun.filter(|begun| begun.moment.has_seen(&at_least));
+        let Some(Begun {
+            moment,
+            models,
+            has_near,
+        }) = begun
+        else {
             lease.end("ROLLBACK").await?;
             return Ok(None);
         };
@@ -157,6 +163,7 @@ impl DatabaseIndex {
                     probe,
                     sample: &sample,
                     within: within.as_deref(),
+                    has_near,
                 };
                 self.choose(&mut lease, &chosen, &models, &mut sampled)
                     .await?
@@ -185,21 +192,28 @@ impl DatabaseIndex {
     }
 
     /// Begins the transaction of a search; `None` if the tenant never wrote.
-    async fn begin(
-        &self,
-        lease: &mut Lease,
-        grant: &Grant,
-    ) -> Result<Option<(Moment, Vec<Model>)>, Failure> {
+    async fn begin(&self, lease: &mut Lease, grant: &Grant) -> Result<Option<Begun>, Failure> {
+        let mut calls = vec![tenant(grant)?, models()];
         let begin = match self.pool.has_near() {
-            true => BEGIN_NEAR,
+            true => {
+                calls.push(near::is_lacking(grant)?);
+                BEGIN_NEAR
+            }
             false => BEGIN,
         };
-        let calls = [tenant(grant)?, models()];
         let answers = lease.pipeline(Some(begin), &calls, None).await?;
         let mut answers = answers.iter();
-        let moment = moment(answers.next().and_then(|rows| rows.first()))?;
+        let Some(moment) = moment(answers.next().and_then(|rows| rows.first()))? else {
+            return Ok(None);
+        };
         let models = read_models(answers.next().map_or(&[], Vec::as_slice))?;
-        Ok(moment.map(|moment| (moment, models)))
+        let lacking = answers.next().and_then(|rows| rows.first());
+        let lacking: Option<bool> = lacking.map(|row| row.try_get(0)).transpose()?;
+        Ok(Some(Begun {
+            moment,
+            models,
+            has_near: lacking == Some(false),
+        }))
     }
 
     /// The records that the filter may mean, if they are few enough to be compared one by one.
@@ -291,10 +305,10 @@ impl DatabaseIndex {
             };
             let (scope, by_index) = (choice.scope, documents > all_vectors);
             let lacks_index = by_index && !model.has_index;
-            if lacks_index && self.pool.has_near() {
+            if lacks_index && choice.has_near {
                 self.build(model);
             }
-            if choice.within.is_some() || lacks_index || !self.pool.has_near() {
+            if choice.within.is_some() || lacks_index || !choice.has_near {
                 calls.compared.push(match choice.newest_within() {
                     Some(seqs) => scope.vectors_of(model.number, seqs)?,
                     None => scope.vectors(model.number, COMPARED)?,
@@ -322,6 +336,14 @@ impl DatabaseIndex {
             });
         }
     }
+}
+
+/// The begin of a search.
+struct Begun {
+    moment: Moment,
+    models: Vec<Model>,
+    /// Whether pgvector has all vectors of the tenant.
+    has_near: bool,
 }
 
 /// Statements for the meaning arm.
@@ -421,6 +443,8 @@ struct Choice<'a> {
     probe: &'a Probe,
     sample: &'a Sample,
     within: Option<&'a HashSet<u64>>,
+    /// Whether pgvector has all vectors of the tenant.
+    has_near: bool,
 }
 
 /// Words to look up.

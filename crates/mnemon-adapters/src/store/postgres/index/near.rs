@@ -1,18 +1,35 @@
 //! Vectors in pgvector: a column of half-precision vectors, and an HNSW index for each model.
 //!
-//! The column is there if the server has the extension. The index of a model is built when a
-//! tenant is searched that has too many vectors to compare them all, as it makes writes slower.
+//! The column is there if the server has the extension. Records may be older than the column, or come
+//! from a server that does not know it yet: an index lists vectors that are not in the column, upkeep
+//! fills them in, and until then their tenant is searched as without pgvector. The HNSW index of a
+//! model is built when a tenant is searched that has too many vectors to compare them all, as it makes
+//! writes slower.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use mnemon_core::vector::Quantised;
+use mnemon_core::{Grant, limits};
 
 use crate::store::postgres::errors::Failure;
 use crate::store::postgres::pool::{Call, Lease, Pool};
+use crate::store::postgres::reads::{OWN, call};
 use crate::store::postgres::schema::MIGRATION_LOCK;
+use crate::store::postgres::view::count;
+
+/// Keeps servers from building the same index at once; the number of its model is added.
+const INDEX_LOCK: i64 = MIGRATION_LOCK + 0x1_0000_0000;
 
 /// The oldest version that goes on searching where a filter leaves too few matches.
 const OLDEST: (u32, u32) = (0, 8);
+/// The index of the records whose vector is not in the column.
+const UNFILLED: &str = "search_unfilled";
+/// Its columns and its condition.
+const UNFILLED_COLUMNS: &str = "(tenant, seq) WHERE near IS NULL AND model IS NOT NULL";
+/// How long a start waits until another server has built it, and how often it looks.
+const MOST_WAIT: Duration = Duration::from_secs(600);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Dimensions that an index of half-precision vectors may have.
 const MOST_DIMENSIONS: usize = 4000;
 
@@ -73,17 +90,24 @@ pub(in crate::store::postgres) async fn has_column(lease: &mut Lease) -> Result<
     Ok(!lease.all(Call::new(sql)).await?.is_empty())
 }
 
-fn is_new_enough(version: &str) -> bool {
+pub(in crate::store::postgres) fn is_new_enough(version: &str) -> bool {
     let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= OLDEST
 }
 
-/// Makes the column where the server has pgvector. Failing to do so is not an error: the store
-/// works without it. Only a table that never had a record gets the column, so that no record lacks
-/// it. Its size says so, as row-level security hides records here.
+/// Whether the table has the column and the complete index of the records that lack it.
+pub(in crate::store::postgres) async fn is_ready(lease: &mut Lease) -> Result<bool, Failure> {
+    let sql = "SELECT 1 FROM pg_index WHERE indisvalid
+         AND indexrelid = to_regclass('mnemon.' || $1)";
+    let index = Call::new(sql).with(UNFILLED.to_owned());
+    Ok(has_column(lease).await? && !lease.all(index).await?.is_empty())
+}
+
+/// Makes the column and the index of the records that lack it, where the server has pgvector.
+/// Failing to do so is not an error: the store works without them.
 pub(in crate::store::postgres) async fn prepare(pool: &Pool) -> Result<(), Failure> {
     let mut lease = pool.take().await?;
-    if has_column(&mut lease).await? {
+    if is_ready(&mut lease).await? {
         pool.set_near(true);
         return Ok(());
     }
@@ -94,25 +118,91 @@ pub(in crate::store::postgres) async fn prepare(pool: &Pool) -> Result<(), Failu
     if !pool.address().pgvector || !is_new_enough(&version) {
         return Ok(());
     }
-    let made = lease
-        .batch(&format!(
-            "DO $$ BEGIN
-                PERFORM pg_advisory_xact_lock({MIGRATION_LOCK});
-                IF pg_relation_size('mnemon.search') + coalesce((SELECT sum(pg_relation_size(relid))
-                    FROM pg_partition_tree('mnemon.search')), 0) = 0 THEN
-                    CREATE EXTENSION IF NOT EXISTS vector;
-                    ALTER TABLE mnemon.search ADD COLUMN IF NOT EXISTS near halfvec;
-                END IF;
-             END $$"
-        ))
-        .await;
-    match made {
+    drop(lease);
+    match make(pool).await {
         Err(failure) if failure.is_lost() => Err(failure),
         _ => {
-            pool.set_near(has_column(&mut lease).await?);
+            let mut lease = pool.take().await?;
+            pool.set_near(is_ready(&mut lease).await?);
             Ok(())
         }
     }
+}
+
+/// Makes the column at once. The index takes a while where there are records, and is built while
+/// others write; another server that starts meanwhile waits for it.
+async fn make(pool: &Pool) -> Result<(), Failure> {
+    let mut lease = pool.take().await?;
+    // The table never had a record. Its size says so, as row-level security hides records here.
+    lease
+        .batch(&format!(
+            "DO $$ BEGIN
+                PERFORM pg_advisory_xact_lock({MIGRATION_LOCK});
+                CREATE EXTENSION IF NOT EXISTS vector;
+                ALTER TABLE mnemon.search ADD COLUMN IF NOT EXISTS near halfvec;
+                IF pg_relation_size('mnemon.search') + coalesce((SELECT sum(pg_relation_size(relid))
+                    FROM pg_partition_tree('mnemon.search')), 0) = 0 THEN
+                    CREATE INDEX IF NOT EXISTS {UNFILLED} ON mnemon.search {UNFILLED_COLUMNS};
+                END IF;
+             END $$"
+        ))
+        .await?;
+    let since = Instant::now();
+    while !is_ready(&mut lease).await? && since.elapsed() < MOST_WAIT {
+        build_index(pool.take().await?, 0, UNFILLED, UNFILLED_COLUMNS).await?;
+        // A statement that waits for the other server would hold up its build.
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    Ok(())
+}
+
+/// Whether vectors of the tenant are not in the column.
+pub(super) fn is_lacking(grant: &Grant) -> Result<Call, Failure> {
+    let sql = format!(
+        "SELECT EXISTS (SELECT 1 FROM mnemon.search s
+            WHERE s.tenant = {OWN} AND s.near IS NULL AND s.model IS NOT NULL)"
+    );
+    call(grant, sql)
+}
+
+/// The same by the tenant's number, where it is locked.
+pub(in crate::store::postgres) fn is_lacking_of(tenant: i64) -> Call {
+    let sql = "SELECT EXISTS (SELECT 1 FROM mnemon.search s
+            WHERE s.tenant = $1 AND s.near IS NULL AND s.model IS NOT NULL)";
+    Call::new(sql).with(tenant)
+}
+
+/// Copies up to `most` vectors of a locked tenant into the column. Returns how many.
+pub(in crate::store::postgres) async fn fill(
+    lease: &mut Lease,
+    tenant: i64,
+    most: usize,
+) -> Result<usize, Failure> {
+    let lacking = "SELECT s.seq, s.scale, s.codes FROM mnemon.search s
+         WHERE s.tenant = $1 AND s.near IS NULL AND s.model IS NOT NULL ORDER BY s.seq LIMIT $2";
+    let fill = "UPDATE mnemon.search s SET near = v.near::halfvec
+         FROM unnest($2::bigint[], $3::text[]) AS v(seq, near)
+         WHERE s.tenant = $1 AND s.seq = v.seq";
+    let mut filled = 0;
+    while filled < most {
+        let page = (most - filled).min(limits::PAGE);
+        let call = Call::new(lacking).with(tenant).with(count(page));
+        let rows = lease.all(call).await?;
+        let (mut seqs, mut vectors) = (Vec::new(), Vec::new());
+        for row in &rows {
+            let (seq, scale, codes): (i64, f32, &[u8]) =
+                (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+            seqs.push(seq);
+            vectors.push(text(&Quantised::from_bytes(codes, codes.len(), scale)));
+        }
+        let call = Call::new(fill).with(tenant);
+        lease.all(call.with(seqs).with(vectors)).await?;
+        filled += rows.len();
+        if rows.len() < page {
+            break;
+        }
+    }
+    Ok(filled)
 }
 
 /// The name of the index for the vectors of a model.
@@ -125,31 +215,40 @@ pub(super) async fn build(pool: Arc<Pool>, model: i64, dimension: usize) -> Resu
     if dimension > MOST_DIMENSIONS {
         return Ok(());
     }
-    let mut lease = pool.take().await?;
-    let lock = MIGRATION_LOCK.wrapping_add(model);
+    let columns = format!(
+        "USING hnsw ((near::halfvec({dimension})) halfvec_cosine_ops) WHERE model = {model}"
+    );
+    build_index(pool.take().await?, model, &index_name(model), &columns).await
+}
+
+/// Builds an index of the table, unless another server is at the one of this number.
+async fn build_index(
+    mut lease: Lease,
+    number: i64,
+    name: &str,
+    columns: &str,
+) -> Result<(), Failure> {
+    let lock = INDEX_LOCK.wrapping_add(number);
     let call = Call::new("SELECT pg_try_advisory_lock($1)").with(lock);
     if !lease.one(call).await?.try_get::<_, bool>(0)? {
         return Ok(());
     }
-    let name = index_name(model);
     // The settings of this connection would end it; a connection in a transaction is closed after
     // its call, which also frees the lock.
     lease.never_return();
     lease.batch("SET statement_timeout = 0").await?;
-    let columns = format!(
-        "USING hnsw ((near::halfvec({dimension})) halfvec_cosine_ops) WHERE model = {model}"
-    );
     let partitions =
         "SELECT relid::regclass::text, c.relname::text FROM pg_partition_tree('mnemon.search') t
          JOIN pg_class c ON c.oid = t.relid WHERE isleaf";
     let partitions = lease.all(Call::new(partitions)).await?;
     if partitions.is_empty() {
-        return build_one(&mut lease, "mnemon.search", &name, &columns).await;
+        return build_one(&mut lease, "mnemon.search", name, columns).await;
     }
     // The index of a partitioned table is not built concurrently, but those of its parts are.
     for part in &partitions {
         let (table, part): (&str, &str) = (part.try_get(0)?, part.try_get(1)?);
-        build_one(&mut lease, table, &format!("{part}_near_{model}"), &columns).await?;
+        let suffix = name.strip_prefix("search_").unwrap_or(name);
+        build_one(&mut lease, table, &format!("{part}_{suffix}"), columns).await?;
     }
     lease
         .batch(&format!(
