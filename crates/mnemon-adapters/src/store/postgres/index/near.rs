@@ -16,7 +16,7 @@ use crate::store::postgres::errors::Failure;
 use crate::store::postgres::pool::{Call, Lease, Pool};
 use crate::store::postgres::reads::{OWN, call};
 use crate::store::postgres::schema::MIGRATION_LOCK;
-use crate::store::postgres::view::count;
+use crate::store::postgres::view::{count, number};
 
 /// Keeps servers from building the same index at once; the number of its model is added.
 const INDEX_LOCK: i64 = MIGRATION_LOCK + 0x1_0000_0000;
@@ -178,7 +178,9 @@ pub(in crate::store::postgres) async fn fill(
     tenant: i64,
     most: usize,
 ) -> Result<usize, Failure> {
-    let lacking = "SELECT s.seq, s.scale, s.codes FROM mnemon.search s
+    let lacking = "SELECT s.seq, s.scale, s.codes,
+            (SELECT m.dimension FROM mnemon.models m WHERE m.num = s.model)
+         FROM mnemon.search s
          WHERE s.tenant = $1 AND s.near IS NULL AND s.model IS NOT NULL ORDER BY s.seq LIMIT $2";
     let fill = "UPDATE mnemon.search s SET near = v.near::halfvec
          FROM unnest($2::bigint[], $3::text[]) AS v(seq, near)
@@ -190,10 +192,10 @@ pub(in crate::store::postgres) async fn fill(
         let rows = lease.all(call).await?;
         let (mut seqs, mut vectors) = (Vec::new(), Vec::new());
         for row in &rows {
-            let (seq, scale, codes): (i64, f32, &[u8]) =
-                (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-            seqs.push(seq);
-            vectors.push(text(&Quantised::from_bytes(codes, codes.len(), scale)));
+            let (scale, codes): (f32, &[u8]) = (row.try_get(1)?, row.try_get(2)?);
+            let dimension = usize::try_from(number(row, 3)?).unwrap_or(0);
+            seqs.push(row.try_get::<_, i64>(0)?);
+            vectors.push(text(&Quantised::from_bytes(codes, dimension, scale)));
         }
         let call = Call::new(fill).with(tenant);
         lease.all(call.with(seqs).with(vectors)).await?;
