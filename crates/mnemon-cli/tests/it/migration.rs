@@ -1,8 +1,8 @@
 //! `mnemon migrate`: a copy has everything that its source has, wherever the copy was interrupted.
 
+mod kills;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use mnemon_core::{
     Batch, Ctx, Embedding, Grant, IdempotencyKey, Op, Policy, Record, Replica, Right, Tenant, Time,
@@ -12,6 +12,7 @@ use mnemon_engine::Migration;
 use mnemon_testkit::observe;
 
 use crate::sandbox::Sandbox;
+use crate::server::many::Database;
 
 const START: i64 = 1_700_000_000_000;
 const DAY_MS: i64 = 86_400_000;
@@ -351,6 +352,22 @@ fn a_target_with_other_data_and_a_missing_source_are_refused() {
 }
 
 #[test]
+fn a_database_without_a_store_is_refused_as_source() {
+    let Some(database) = Database::fresh() else {
+        return;
+    };
+    let (sandbox, url) = (Sandbox::new(), database.url());
+    let args = ["migrate", "--from", &url, "--to", "sqlite:a.db"];
+    let (code, error) = sandbox.run(&args).failed();
+    assert_eq!(code, 2, "{error}");
+    assert!(
+        error.contains("--from") && error.contains("does not contain a store"),
+        "{error}"
+    );
+    assert!(!sandbox.path("a.db").exists());
+}
+
+#[test]
 fn a_tenant_joins_a_store_that_others_use() {
     let sandbox = Sandbox::new();
     fill(&sandbox, "sqlite:a.db", &["--tenant", "acme"]);
@@ -364,61 +381,4 @@ fn a_tenant_joins_a_store_that_others_use() {
     let (ours, theirs) = ("sqlite:a.db", "sqlite:b.db");
     let args = ["--tenant", "acme"];
     assert_eq!(seen(&sandbox, ours, &args), seen(&sandbox, theirs, &args));
-}
-
-/// Kills the command at ten moments of its work while others write, and lets it finish then.
-fn survives_kills(from: &str, to: &str, sandbox: &Sandbox, tenant: &str) {
-    let lines = (0..3000).map(|n| format!("{{\"content\":\"line {n} about tea\"}}\n"));
-    let lines: String = lines.collect();
-    let args = ["--store", from, "--tenant", tenant];
-    let add = [&["add", "--jsonl"], &args[..]].concat();
-    sandbox.pipe(lines.as_bytes(), &add).ok();
-    let migrate = ["migrate", "--from", from, "--to", to, "--tenant", tenant];
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut count = 0;
-            while !stop.load(Ordering::Relaxed) {
-                let text = format!("written meanwhile {count}");
-                sandbox.run(&[&["add", &text, "--id", "hot"], &args[..]].concat());
-                count += 1;
-            }
-        });
-        let mut draw = Draw(7);
-        for _ in 0..10 {
-            let mut child = sandbox.command().args(migrate).spawn().unwrap();
-            let since = Instant::now();
-            let moment = Duration::from_millis(20 + draw.below(400));
-            while since.elapsed() < moment && child.try_wait().unwrap().is_none() {
-                std::thread::yield_now();
-            }
-            let _ = child.kill();
-            child.wait().unwrap();
-        }
-        stop.store(true, Ordering::Relaxed);
-    });
-    let said = sandbox.run(&migrate).ok();
-    assert!(
-        said.contains("the target has caught up to change"),
-        "{said}"
-    );
-    assert!(said.contains("verified: 3001 records"), "{said}");
-    let args = ["--tenant", tenant];
-    assert_eq!(seen(sandbox, from, &args), seen(sandbox, to, &args));
-}
-
-#[test]
-fn a_copy_survives_kills() {
-    let sandbox = Sandbox::new();
-    survives_kills("sqlite:a.db", "jsonl:j", &sandbox, "acme");
-    survives_kills("jsonl:k", "sqlite:b.db", &sandbox, "acme");
-}
-
-#[test]
-fn a_copy_of_a_database_survives_kills() {
-    if let Some(url) = database() {
-        let sandbox = Sandbox::new();
-        survives_kills("sqlite:a.db", &url, &sandbox, tenant("out").as_str());
-        survives_kills(&url, "sqlite:b.db", &sandbox, tenant("back").as_str());
-    }
 }

@@ -75,7 +75,10 @@ impl Sandbox {
     }
 
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mnemon"));
+        // Measurements name a release build.
+        let program = std::env::var_os("MNEMON_BIN");
+        let program = program.unwrap_or_else(|| env!("CARGO_BIN_EXE_mnemon").into());
+        let mut command = Command::new(program);
         command
             .current_dir(self.folder())
             .env_clear()

@@ -6,7 +6,7 @@ mod feed;
 mod hangup;
 mod isolation;
 #[cfg(all(unix, feature = "postgres"))]
-mod many;
+pub(crate) mod many;
 mod metrics;
 mod pages;
 mod remote;

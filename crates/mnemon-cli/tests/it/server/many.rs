@@ -17,14 +17,14 @@ use super::{PATIENCE, Server};
 use crate::sandbox::Sandbox;
 
 /// A database of its own, which is dropped at the end.
-struct Database {
+pub(crate) struct Database {
     server: String,
     name: String,
 }
 
 impl Database {
     /// `None` without a database server.
-    fn fresh() -> Option<Self> {
+    pub(crate) fn fresh() -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let server = std::env::var("TEST_DATABASE_URL").ok()?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -33,7 +33,7 @@ impl Database {
         Some(Self { server, name })
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         let (authority, _) = self.server.rsplit_once('/').unwrap();
         format!("{authority}/{}", self.name)
     }
