@@ -608,14 +608,14 @@ pub fn restore(config: &Config, from: &Path) -> Result<Restored, StoreError> {
 pub fn migration(config: &Config, from: &str, to: &str, dry_run: bool) -> Result<Migration, Error> {
     if mnemon_adapters::is_same_store(from, to)? {
         let what = "is the source itself; name another store";
-        return Err(Invalid::new("to", what).into());
+        return Err(Invalid::new("--to", what).into());
     }
     if let Some(path) = mnemon_adapters::missing(from)? {
         return Err(Error::NoStore(path));
     }
     if mnemon_adapters::is_unused(from)? {
         let what = "does not contain a store; check the name of the database in the URL";
-        return Err(Invalid::new("from", what).into());
+        return Err(Invalid::new("--from", what).into());
     }
     let source = mnemon_adapters::open_replica(from)?;
     let target: Arc<dyn Replica> = match dry_run && mnemon_adapters::is_unused(to)? {

@@ -90,7 +90,7 @@ pub async fn run(
         all.append(&mut verified);
     }
     let what = "new tenants appear faster than they are copied; stop the writers and run it again";
-    Err(Invalid::new("from", what).into())
+    Err(Invalid::new("--from", what).into())
 }
 
 fn response(mut all: Vec<Sums>, planned: Response, copied: u64) -> Response {
