@@ -47,12 +47,11 @@ enum What {
         #[arg(long, short = 'n', value_name = "N", default_value_t = LISTED)]
         limit: usize,
     },
-    /// Remove full files of the log of which every entry is old
+    /// Remove old files of the log
     ///
-    /// The log is verified first, and an entry with the hash of the last removed one is written, so
-    /// that the rest can still be verified. The newest file always stays.
+    /// Verifies the log first. Adds an entry, by which the rest can be verified. The newest file stays.
     Prune {
-        /// Remove entries before this time: 2026-01-31, or 2y for two years ago
+        /// Remove files with entries before this time only, for example 2026-01-31 or 2y
         #[arg(long, value_name = "TIME")]
         before: String,
         /// Show which files would be removed
