@@ -11,6 +11,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 const pictures = process.env.SCREENSHOTS;
 const wrong = [];
 
+// Views of the demonstration; those of single skills and commits are added when their ids are known.
 const VIEWS = {
   overview: "/",
   search: "/search?q=what+tea+does+Ann+prefer&budget=400",
@@ -28,6 +29,8 @@ const VIEWS = {
   remove: "/demo/remove",
   missing: "/records/none",
 };
+// Views of the server's own tenant.
+const OWN_VIEWS = { agents: "/agents", agent: "/agents/reviewer", team: "/teams/core", entry: "/sign-in" };
 
 const browser = await chromium.launch({ executablePath: program, args: ["--no-sandbox"] });
 
@@ -93,19 +96,53 @@ async function newcomer() {
   return state;
 }
 
-async function look(name, options, state) {
+let checked = 0;
+async function check(page, title) {
+  await page.waitForLoadState("networkidle");
+  const shift = await page.evaluate(() => window.shift);
+  if (shift > 0.01) wrong.push(`${title}: the layout shifts by ${shift}`);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth + 1);
+  if (wide) wrong.push(`${title} is wider than the window`);
+  for (const one of await violations(page)) wrong.push(`${title}: ${one}`);
+  if (pictures) await page.screenshot({ path: `${pictures}/${title}.png`, fullPage: true });
+  checked += 1;
+}
+
+async function look(name, options, state, views) {
   const page = await visitor({ storageState: state, ...options });
-  for (const [view, path] of Object.entries(VIEWS)) {
+  for (const [view, path] of Object.entries(views)) {
     await page.goto(path);
-    await page.waitForLoadState("networkidle");
-    const title = `${view}-${name}`;
-    const shift = await page.evaluate(() => window.shift);
-    if (shift > 0.01) wrong.push(`${title}: the layout shifts by ${shift}`);
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth + 1);
-    if (wide) wrong.push(`${title} is wider than the window`);
-    for (const one of await violations(page)) wrong.push(`${title}: ${one}`);
-    if (pictures) await page.screenshot({ path: `${pictures}/${title}.png`, fullPage: true });
+    await check(page, `${view}-${name}`);
   }
+  await page.context().close();
+}
+
+async function lookAll(state) {
+  const page = await visitor({ storageState: state });
+  for (const [view, list] of [["skill", "/skills"], ["commit", "/history"]]) {
+    await page.goto(list);
+    VIEWS[view] = await page.locator("[data-row]").first().getAttribute("href");
+  }
+  await page.context().close();
+  const wide = { viewport: { width: 1280, height: 800 } };
+  const narrow = { viewport: { width: 390, height: 800 } };
+  const looks = [["light-wide", { ...wide, colorScheme: "light" }], ["dark-narrow", { ...narrow, colorScheme: "dark" }]];
+  if (pictures) looks.push(["dark-wide", { ...wide, colorScheme: "dark" }], ["light-narrow", { ...narrow, colorScheme: "light" }]);
+  for (const [name, options] of looks) {
+    await look(name, options, state, VIEWS);
+    await look(name, options, undefined, OWN_VIEWS);
+  }
+}
+
+// Agents, teams and a webhook of the server's own tenant.
+async function prepare() {
+  const page = await visitor({});
+  const post = (path, data) => page.request.post(path, { data, headers: { "content-type": "application/json" } });
+  await post("/v1/agents", { agent: "reviewer", description: "Reviews <script>alert(1)</script>" });
+  await post("/v1/teams", { team: "core", lead: "ada", members: ["bob"] });
+  const webhook = await (await post("/v1/webhooks", { url: "https://hooks.invalid/" })).json();
+  OWN_VIEWS.failed = `/admin/webhooks/${webhook.id}/failed`;
+  OWN_VIEWS.unhook = `/admin/webhooks/${webhook.id}/delete`;
   await page.context().close();
 }
 
@@ -123,9 +160,6 @@ async function actions(state) {
   await expect(page, "Undone.");
   await page.context().close();
   const own = await visitor({});
-  const post = (path, data) => own.request.post(path, { data, headers: { "content-type": "application/json" } });
-  await post("/v1/agents", { agent: "reviewer", description: "Reviews <script>alert(1)</script>" });
-  await post("/v1/teams", { team: "core", lead: "ada", members: ["bob"] });
   await own.goto("/agents");
   await own.getByRole("link", { name: "reviewer" }).click();
   await expect(own, "Parts of the prompt");
@@ -134,6 +168,10 @@ async function actions(state) {
   await expect(own, "Open handoffs");
   await own.getByRole("link", { name: "bob" }).first().click();
   await expect(own, "The prompt of");
+  await own.goto(OWN_VIEWS.unhook);
+  await own.getByRole("button", { name: "Delete" }).click();
+  await own.waitForURL("**/admin");
+  await expect(own, "No webhook sends changes");
   await own.context().close();
 }
 
@@ -157,6 +195,17 @@ async function signIn() {
   await page.waitForURL("**/records");
   await page.goto("/admin");
   await expect(page, "<img src=x");
+  await page.getByRole("link", { name: "Revoke…" }).click();
+  await expect(page, "stops working within a second");
+  await check(page, "revoke");
+  await page.getByRole("link", { name: "Cancel" }).click();
+  await page.getByRole("link", { name: "Rotate…" }).click();
+  await check(page, "rotate");
+  await page.getByRole("button", { name: "Rotate" }).click();
+  await expect(page, "shown only now");
+  await check(page, "secret");
+  await page.goto("/admin");
+  if ((await page.getByRole("link", { name: "Rotate…" }).count()) !== 2) wrong.push("the old key and the new one overlap");
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.waitForURL("**/sign-in**");
   await page.context().close();
@@ -174,18 +223,12 @@ async function plain(state) {
 }
 
 const state = await newcomer();
-const wide = { viewport: { width: 1280, height: 800 } };
-const narrow = { viewport: { width: 390, height: 800 } };
-await look("light-wide", { ...wide, colorScheme: "light" }, state);
-await look("dark-narrow", { ...narrow, colorScheme: "dark" }, state);
-if (pictures) {
-  await look("dark-wide", { ...wide, colorScheme: "dark" }, state);
-  await look("light-narrow", { ...narrow, colorScheme: "light" }, state);
-}
+await prepare();
+await lookAll(state);
 await plain(state);
 await actions(state);
 await signIn();
 await browser.close();
 for (const one of wrong) console.log(one);
-console.log(wrong.length ? `${wrong.length} problems` : `${Object.keys(VIEWS).length} views are fine`);
+console.log(wrong.length ? `${wrong.length} problems` : `${checked} views are fine`);
 process.exit(wrong.length ? 1 : 0);

@@ -14,6 +14,7 @@
 //! than a file that grows.
 
 mod page;
+mod prune;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ use tokio::sync::oneshot;
 use crate::files::{is_still_at, parent, sync_folder};
 use crate::private;
 pub use page::AuditPage;
+pub use prune::OldFiles;
 use read::{LINE_BYTES, last_line, rotated};
 pub use verify::{Verified, verify_file};
 

@@ -47,7 +47,7 @@ impl HttpWebhooks {
         names: Arc<dyn Resolve>,
         timeout: Duration,
     ) -> Result<Self, Invalid> {
-        let guard = Arc::new(Guard::new(allowed, names));
+        let guard = Arc::new(Guard::new(allowed, names, timeout / 2));
         // Without a provider of its own rustls would panic; an earlier one stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()

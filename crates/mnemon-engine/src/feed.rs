@@ -45,7 +45,8 @@ impl Records {
 }
 
 impl Feed {
-    /// Reads at most `limit` changes after this one, and answers with those of which a version
+    /// Reads at most `limit` changes after this one, up to the weight
+    /// [`feed_bytes`](mnemon_core::Limits::feed_bytes), and answers with those of which a version
     /// matches the filter. A version that the viewer may not see is left out: a record that was
     /// given to somebody else looks like a deletion. A purge, and a deletion whose content is gone,
     /// has no version to compare: it is shown to those who see the whole tenant, whatever else they
@@ -64,8 +65,11 @@ impl Feed {
         let newest = store.newest_change(&grant).await?;
         check_reachable(after, newest)?;
         let limit = limit.clamp(1, grant.limits().changes);
-        let found = store.changes(&grant, &Changes::feed(after, limit)).await?;
-        let more = found.len() == limit;
+        let bytes = grant.limits().feed_bytes;
+        let wanted = Changes::feed(after, limit).within(bytes);
+        let found = store.changes(&grant, &wanted).await?;
+        let weight: usize = found.iter().map(Change::weight).sum();
+        let more = found.len() == limit || weight >= bytes;
         let last = found.last().map_or(after, |change| change.seq);
         let shown = found
             .into_iter()

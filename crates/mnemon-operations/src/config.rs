@@ -36,7 +36,7 @@ use serde_json::{Value, json};
 
 use crate::env_vars::{self, EnvVar};
 pub use access::{AccessSettings, JwksPlace, TokenSettings};
-pub use address::without_passwords;
+pub use address::{has_password, without_passwords};
 pub use embedder::{EmbedderChoice, Secret};
 pub use environment::{Environment, PROJECT, Platform, stays_inside};
 pub use error::ConfigError;

@@ -39,7 +39,9 @@ use crate::config::{
 
 pub use meter::Meter;
 pub use meter::{Latencies, latencies};
-pub use mnemon_adapters::audit::{AuditEntry, AuditError, AuditEvent, AuditLog, Verified};
+pub use mnemon_adapters::audit::{
+    AuditEntry, AuditError, AuditEvent, AuditLog, OldFiles, Verified,
+};
 pub use mnemon_adapters::documents::{
     FileProblem, Found, FoundFile, NotTaken, PDF_THREAD, find as find_files, is_gone,
 };

@@ -32,6 +32,7 @@ mod stop;
 mod tls;
 #[cfg(feature = "otel")]
 mod traces;
+mod upkeeps;
 mod web;
 mod words;
 

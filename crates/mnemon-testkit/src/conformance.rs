@@ -182,6 +182,7 @@ macro_rules! conformance {
                 }
                 feed {
                     the_feed_is_the_history_the_other_way_round
+                    a_page_of_the_feed_ends_with_the_change_that_reaches_its_bytes
                     a_purge_is_in_the_feed_as_an_id
                     listeners_that_resume_hear_each_change_once
                 }

@@ -4,6 +4,7 @@ use futures::join;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use crate::listing::{Column, Listing, Order};
 use crate::shell::{choice, field, link, path_part, token};
 use crate::text::{self, Fields};
 use crate::{Answer, Failure, Visit, shell, webhooks};
@@ -35,19 +36,59 @@ pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
     Ok(shell::page(visit.visitor, "/admin", "Administration", &content).into())
 }
 
+const KEY_COLUMNS: &[Column] = &[
+    Column {
+        name: "name",
+        title: "Name",
+        order: Order::Text("/name"),
+    },
+    Column {
+        name: "prefix",
+        title: "Prefix",
+        order: Order::Text("/prefix"),
+    },
+    Column {
+        name: "rights",
+        title: "Rights",
+        order: Order::Text("/rights"),
+    },
+    Column {
+        name: "user",
+        title: "User",
+        order: Order::Text("/user"),
+    },
+    Column {
+        name: "used",
+        title: "Last used",
+        order: Order::Text("/last_used"),
+    },
+    Column {
+        name: "expires",
+        title: "Expires",
+        order: Order::Text("/expires"),
+    },
+    Column {
+        name: "actions",
+        title: "",
+        order: Order::None,
+    },
+];
+
 fn key_section(visit: &Visit<'_>, keys: &Value) -> Markup {
     let all = keys.items("keys");
+    let listing = Listing::of(visit, "/admin", &[], KEY_COLUMNS, all);
     html! {
         section.card {
             h2 { "Keys" }
             (shell::notices(keys))
             @if all.is_empty() {
-                p { "There is no key: everybody on this machine is the administrator. As soon as there is one, every request must show a key. Make one with the right admin first." }
+                p { "No key exists: every user of this machine has the right admin. With the first key, every request needs a key, so create one with the right admin first." }
             } @else {
                 div.scroll tabindex="0" role="group" aria-label="Table" { table {
-                    thead { tr { th { "Name" } th { "Prefix" } th { "Rights" } th { "User" } th { "Last used" } th { "Expires" } th {} } }
-                    tbody { @for key in all { (key_row(key)) } }
+                    thead { (listing.head()) }
+                    tbody { @for key in &listing.rows { (key_row(key)) } }
                 } }
+                (listing.paging())
             }
             details { summary { "New key" }
                 form.fields method="post" action="/admin/keys" {
@@ -114,9 +155,11 @@ pub(crate) async fn find(
 ) -> Result<Value, Failure> {
     let all = visit.call(route, json!({})).await?;
     let found = all.items(list).iter().find(|one| one.text(name) == value);
-    found
-        .cloned()
-        .ok_or_else(|| Failure::not_found("there is nothing of this name"))
+    found.cloned().ok_or_else(|| {
+        Failure::not_found(
+            "this name is not known; the list of the administration has the current ones",
+        )
+    })
 }
 
 pub(crate) async fn confirm_revoke(visit: &Visit<'_>) -> Result<Answer, Failure> {

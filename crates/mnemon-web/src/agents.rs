@@ -21,7 +21,7 @@ pub(crate) async fn list(visit: &Visit<'_>) -> Result<Answer, Failure> {
         section.card {
             h2 { "Agents" }
             @if agents.items("agents").is_empty() {
-                (shell::empty("No agent has a memory of its own yet.", "mnemon agent new reviewer --description \"Reviews changes\""))
+                (shell::empty("No agent has a memory yet.", "mnemon agent new reviewer --description \"Reviews changes\""))
             } @else {
                 table {
                     thead { tr { th { "Name" } th { "Description" } th.count { "Files" } } }
@@ -36,7 +36,7 @@ pub(crate) async fn list(visit: &Visit<'_>) -> Result<Answer, Failure> {
         section.card {
             h2 { "Teams" }
             @if teams.items("teams").is_empty() {
-                (shell::empty("There is no team yet.", "mnemon team new core --lead ada --member bob"))
+                (shell::empty("No team is stored yet.", "mnemon team new core --lead ada --member bob"))
             } @else {
                 table {
                     thead { tr { th { "Name" } th { "Lead" } th { "Members" } } }

@@ -176,7 +176,7 @@ pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
     let changes = page.items("changes");
     let Some(first) = changes.first() else {
         return Err(Failure::not_found(
-            "there is no such commit, or it concerns nothing that you may see",
+            "this commit does not exist, or you may not see its records",
         ));
     };
     let done = match visit.asked("done") {
@@ -212,7 +212,7 @@ pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
 
 fn number(visit: &Visit<'_>) -> Result<u64, Failure> {
     let commit = visit.in_path("commit").parse::<u64>();
-    commit.map_err(|_| Failure::not_found("there is no such commit"))
+    commit.map_err(|_| Failure::not_found("the number of a commit is a whole number"))
 }
 
 pub(crate) async fn undo(visit: &Visit<'_>) -> Result<Answer, Failure> {

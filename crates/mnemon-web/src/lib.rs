@@ -15,6 +15,7 @@ mod conversations;
 mod demo;
 mod graph;
 mod history;
+mod listing;
 mod markdown;
 mod overview;
 mod provenance;
@@ -103,6 +104,8 @@ pub struct Failure {
     pub detail: String,
     pub field: Option<String>,
     pub hint: Option<String>,
+    /// Seconds after which the request may be repeated.
+    pub retry_seconds: Option<u64>,
 }
 
 impl Failure {
@@ -113,6 +116,7 @@ impl Failure {
             detail: detail.to_owned(),
             field: None,
             hint: None,
+            retry_seconds: None,
         }
     }
 

@@ -75,6 +75,9 @@ pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
                 div data-live="/?part=recent" aria-live="off" { (changes(&recent)) }
             }
         }
+        @if let Some((_, learning, _)) = of_tenant.as_ref().filter(|_| visit.visitor.is_admin && !is_empty) {
+            (upkeep(&server, learning))
+        }
         @if !server.items("routes").is_empty() { (latencies(&server)) }
         @if visit.visitor.demo == Demo::Offered && !is_empty { (demo_offer(visit)) }
     };
@@ -153,7 +156,7 @@ fn warnings(stats: &Value, server: &Value, webhooks: &Value) -> Markup {
             }
         }
         @if failed > 0 {
-            div.warning { p { (text::grouped(failed as u64)) " deliveries of webhooks were given up. " a href="/admin" { "Send them again" } " when the receiver works." } }
+            div.warning { p { "Deliveries of webhooks that were given up: " (text::grouped(failed as u64)) ". " a href="/admin" { "Send them again" } " when the receiver works." } }
         }
         @if server.get("has_audit_log").and_then(Value::as_bool) == Some(false) {
             div.warning { p { "No audit log is written. Set " code { "server.audit" } " to a path in mnemon.toml." } }
@@ -255,14 +258,8 @@ fn growth_section(growth: &Value) -> Markup {
         class: "fill-below",
         points: places.collect(),
     };
-    let day = |point: Option<&Value>| {
-        point
-            .map_or("", |point| point.text("at"))
-            .get(..10)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let ends = (day(points.first()), day(points.last()));
+    let at = |point: Option<&Value>| point.map_or("", |point| point.text("at")).to_owned();
+    let ends = text::axis_ends(&at(points.first()), &at(points.last()));
     html! {
         section.card.wide {
             h2 { "Growth" }
@@ -320,6 +317,47 @@ fn changes(recent: &Value) -> Markup {
         div data-seq=(newest_seq(recent)) {
             @if all.is_empty() { p.quiet { "Nothing has changed yet." } }
             @else { (history::table(all)) }
+        }
+    }
+}
+
+/// Work that upkeep did since the start of the server, by the name of its number.
+const UPKEEP: &[(&str, &str)] = &[
+    ("expired", "expired records erased"),
+    ("history", "old versions dropped"),
+    ("embedded", "records embedded"),
+    ("steps", "steps read to learn from"),
+    ("learnt", "skills and rules that changed"),
+    ("summaries", "summaries written by the language model"),
+];
+
+/// The upkeep and the learning that the server does in the background.
+fn upkeep(server: &Value, learning: &Value) -> Markup {
+    let done = server.get("upkeep").filter(|done| !done.is_null());
+    let numbers = UPKEEP.iter().filter_map(|(name, words)| {
+        let count = done.map_or(0, |done| done.whole(name));
+        (count > 0).then_some((count, words))
+    });
+    let numbers: Vec<(u64, &&str)> = numbers.collect();
+    html! {
+        section.card {
+            div.head { h2 { "Upkeep and learning" } a href="/skills" { "Skills" } }
+            (shell::notices(learning))
+            @if let Some(done) = done {
+                p { "Last upkeep " (text::time(done.text("at"))) " UTC, " (text::grouped(done.whole("slices"))) " since the start of the server."
+                    @if done.flag("more") { " More work is waiting." } }
+                @if numbers.is_empty() { p.quiet { "It had nothing to do." } }
+                @else { table.counts {
+                    thead.hidden { tr { th { "Work" } th { "Number" } } }
+                    tbody { @for (count, words) in numbers { tr { th scope="row" { (words) } td.count { (text::grouped(count)) } } } }
+                } }
+            } @else {
+                p { "This server has done no upkeep for this tenant yet. By hand:" }
+                (shell::command("mnemon upkeep"))
+            }
+            p.quiet { (text::grouped(learning.whole("steps"))) " steps of agents were read; "
+                (text::grouped(learning.items("waiting").len() as u64)) " runs have not ended, "
+                (text::grouped(learning.items("not_kept").len() as u64)) " procedures were found and not kept." }
         }
     }
 }

@@ -106,7 +106,7 @@ async fn read(visit: &Visit<'_>, id: &str) -> Result<Value, Failure> {
         .call("GET /v1/records/{id}", json!({ "ids": [id] }))
         .await?;
     let record = found.items("records").first().cloned();
-    record.ok_or_else(|| Failure::not_found("there is no such record"))
+    record.ok_or_else(|| Failure::not_found("this record does not exist, or you may not see it"))
 }
 
 pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {

@@ -169,7 +169,7 @@ fn hits(asked: &Asked<'_>, found: &Value) -> Markup {
         @if found.is_null() {
             (shell::empty("Type words or a question. The same search from a terminal:", "mnemon search \"what does Ann drink?\""))
         } @else if all.is_empty() && found.get("failure").is_none() {
-            p.quiet { "Nothing is known about this. A filter may hide it, or nobody stored it." }
+            p.quiet { "No record matches. Try other words, or remove a filter." }
         } @else {
             ol.hits { @for found in &likely { li { (hit(found, asked)) } } }
             @if !others.is_empty() {
@@ -228,7 +228,7 @@ pub(crate) fn facts(record: &Value) -> Markup {
 const ARMS: &[(&str, &str)] = &[
     ("words", "words"),
     ("meaning", "meaning"),
-    ("told", "days it tells of"),
+    ("told", "days in its text"),
 ];
 const FACTORS: &[(&str, &str)] = &[
     ("speaker", "speaker"),

@@ -4,12 +4,15 @@ use futures::join;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use crate::listing::{Column, Listing, Order, whole};
 use crate::shell::{choice, field, label, path_part, record_path, token};
 use crate::text::{self, Fields};
 use crate::{Answer, Failure, Visit, chart, shell};
 
 /// Versions of a skill that the chart of its success shows.
 const VERSIONS: u64 = 50;
+/// Skills and rules that are read for the list.
+const MOST: u64 = 1000;
 const STATES: &[&str] = &["candidate", "active", "retired"];
 /// What a person may decide about a skill.
 const DECISIONS: &[(&str, &str)] = &[
@@ -24,10 +27,13 @@ pub(crate) async fn list(visit: &Visit<'_>) -> Result<Answer, Failure> {
     let (status, task) = (visit.asked("status"), visit.asked("task_type"));
     let page = visit.call(
         "GET /v1/skills",
-        json!({ "status": status, "task_type": task, "limit": 200 }),
+        json!({ "status": status, "task_type": task, "limit": MOST }),
     );
     let page = page.await?;
     let all = page.items("skills");
+    let query = [("status", status), ("task_type", task)];
+    let query = query.map(|(name, value)| (name, value.unwrap_or_default()));
+    let listing = Listing::of(visit, "/skills", &query, COLUMNS, all);
     let content = html! {
         h1 { "Skills and rules" }
         form.fields method="get" action="/skills" data-auto {
@@ -41,12 +47,57 @@ pub(crate) async fn list(visit: &Visit<'_>) -> Result<Answer, Failure> {
                 "mnemon experience log '{\"task_type\":\"deploy\",\"tool\":\"run_cmd\",\"input\":{\"cmd\":\"npm install\"}}'"))
         } @else {
             div.scroll tabindex="0" role="group" aria-label="Table" { table {
-                thead { tr { th { "Skill or rule" } th { "Status" } th.count { "Runs" } th { "Success with it" } th.count {} th.count { "Without" } } }
-                tbody { @for one in all { (row(one)) } }
+                thead { (listing.head()) }
+                tbody { @for one in &listing.rows { (row(one)) } }
             } }
+            (listing.paging())
+            @if all.len() as u64 == MOST { p.notice { "The list ends after " (text::grouped(MOST)) " skills and rules. Restrict it by status or type of task." } }
         }
     };
     Ok(shell::page(visit.visitor, "/skills", "Skills", &content).into())
+}
+
+const COLUMNS: &[Column] = &[
+    Column {
+        name: "title",
+        title: "Skill or rule",
+        order: Order::Text("/skill/use_when"),
+    },
+    Column {
+        name: "state",
+        title: "Status",
+        order: Order::Text("/evidence/status"),
+    },
+    Column {
+        name: "runs",
+        title: "Runs",
+        order: Order::Number(|one| evidence(one).map_or(0.0, |it| whole(it, "support"))),
+    },
+    Column {
+        name: "share",
+        title: "",
+        order: Order::None,
+    },
+    Column {
+        name: "with",
+        title: "Success with it",
+        order: Order::Number(|one| success(one, "with")),
+    },
+    Column {
+        name: "without",
+        title: "Without",
+        order: Order::Number(|one| success(one, "without")),
+    },
+];
+
+fn evidence(one: &Value) -> Option<&Value> {
+    one.get("evidence")
+}
+
+/// The success with or without a skill; those without runs come last.
+fn success(one: &Value, name: &str) -> f64 {
+    let rates = evidence(one).and_then(|evidence| rate(evidence.get(name)));
+    rates.unwrap_or(-1.0)
 }
 
 fn row(one: &Value) -> Markup {
@@ -160,12 +211,9 @@ fn over_time(versions: &Value) -> Markup {
         }
     };
     let lines = [line("with it", "with"), line("without it", "without")];
-    let day = |version: Option<&Value>| {
-        let at = version.map_or("", |version| version.text("at"));
-        at.get(..10).unwrap_or(at).to_owned()
-    };
+    let at = |version: Option<&Value>| version.map_or("", |version| version.text("at")).to_owned();
     let all = versions.items("changes");
-    let (first, last) = (day(all.last()), day(all.first()));
+    let (first, last) = text::axis_ends(&at(all.last()), &at(all.first()));
     html! {
         (shell::notices(versions))
         @if lines.iter().any(|line| line.points.len() > 1) {

@@ -128,6 +128,26 @@ fn a_part_of_a_path_is_never_dots_and_can_be_read_back() {
 }
 
 #[test]
+fn the_ends_of_an_axis_never_have_the_same_label() {
+    let ends = |first, last| crate::text::axis_ends(first, last);
+    let pair = |first: &str, last: &str| (first.to_owned(), last.to_owned());
+    let first = "2026-01-30T09:05:01.000Z";
+    assert_eq!(
+        ends(first, "2026-01-31T09:05:01.000Z"),
+        pair("2026-01-30", "2026-01-31")
+    );
+    assert_eq!(
+        ends(first, "2026-01-30T17:40:00.000Z"),
+        pair("2026-01-30 09:05", "17:40")
+    );
+    assert_eq!(
+        ends(first, "2026-01-30T09:05:31.000Z"),
+        pair("2026-01-30 09:05:01", "09:05:31")
+    );
+    assert_eq!(ends(first, first), pair("2026-01-30 09:05:01", ""));
+}
+
+#[test]
 fn times_become_numbers() {
     assert_eq!(crate::text::millis("1970-01-01T00:00:00Z"), Some(0));
     let leap_day = crate::text::millis("2024-02-29T12:00:00.250Z");

@@ -187,6 +187,24 @@ pub(crate) fn millis(rfc3339: &str) -> Option<i64> {
     Some(seconds * 1000 + number(20, 23).unwrap_or(0))
 }
 
+/// Labels of the two ends of a time axis: days, or times of the day where both are of one day.
+pub(crate) fn axis_ends(first: &str, last: &str) -> (String, String) {
+    let part = |at: &str, from: usize, to: usize| at.get(from..to).unwrap_or_default().to_owned();
+    let (day, other_day) = (part(first, 0, 10), part(last, 0, 10));
+    if day != other_day {
+        return (day, other_day);
+    }
+    let end = match part(first, 0, 16) == part(last, 0, 16) {
+        true => 19,
+        false => 16,
+    };
+    let (start, end) = (part(first, 11, end), part(last, 11, end));
+    match start == end {
+        true => (format!("{day} {start}"), String::new()),
+        false => (format!("{day} {start}"), end),
+    }
+}
+
 /// Fields of an answer.
 pub(crate) trait Fields {
     fn text(&self, name: &str) -> &str;

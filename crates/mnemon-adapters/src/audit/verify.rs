@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use mnemon_core::Time;
 use serde::Serialize;
 
+use super::prune::pruned_up_to;
 use super::read::{LINE_BYTES, rotated};
 use super::{AuditEntry, AuditError, AuditLog, BEFORE_HASH, HASH, Head, failed, head_path};
 
@@ -32,6 +33,12 @@ pub struct Verified {
 struct Chain {
     /// The entry before the next line; `None` if any may come.
     before: Option<Head>,
+    /// The entry before the first one, as that one names it.
+    start: Option<Head>,
+    /// The last entry of each file.
+    ends: Vec<Head>,
+    /// The entry up to which earlier ones were pruned, by the newest entry of a pruning.
+    pruned: Option<Head>,
     /// The newest entry, as its head file says.
     head: Option<Head>,
     verified: Verified,
@@ -59,7 +66,8 @@ impl AuditLog {
         if rotated.is_empty() && current.is_none() && !head_path(&self.path).is_file() {
             return Err(AuditError::Missing(self.path.clone()));
         }
-        let mut chain = Chain::new(Some(Head::first()), head);
+        let mut chain = Chain::new(head);
+        let first = rotated.first().unwrap_or(&self.path).clone();
         for path in rotated {
             let file = File::open(&path).map_err(|source| failed(&path, source))?;
             chain.follow(&path, file)?;
@@ -71,6 +79,7 @@ impl AuditLog {
         if let Some(file) = current {
             chain.follow(&self.path, file)?;
         }
+        check_start(&first, &chain)?;
         self.check_end(&chain)?;
         Ok(chain.verified)
     }
@@ -116,15 +125,33 @@ pub fn verify_file(path: &Path) -> Result<Verified, AuditError> {
         return Err(AuditError::Missing(path.to_owned()));
     }
     let file = File::open(path).map_err(|source| failed(path, source))?;
-    let mut chain = Chain::new(None, None);
+    let mut chain = Chain::new(None);
     chain.follow(path, file)?;
     Ok(chain.verified)
 }
 
+/// The log begins with entry 1, or earlier entries were pruned.
+fn check_start(path: &Path, chain: &Chain) -> Result<(), AuditError> {
+    match &chain.start {
+        Some(start) if *start != Head::first() && !chain.is_pruned_to(start) => {
+            let seq = start.seq + 1;
+            let what = match seq {
+                1 => "the entry does not begin the chain".to_owned(),
+                _ => format!("entry 1 is missing; this is entry {seq}"),
+            };
+            Err(broken(path, 1, &what))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Chain {
-    fn new(before: Option<Head>, head: Option<Head>) -> Self {
+    fn new(head: Option<Head>) -> Self {
         Self {
-            before,
+            before: None,
+            start: None,
+            ends: Vec::new(),
+            pruned: None,
             head,
             verified: Verified {
                 entries: 0,
@@ -160,7 +187,16 @@ impl Chain {
             self.step(&entry)
                 .map_err(|what| broken(path, number, &what))?;
         }
+        self.ends.extend(self.before.clone());
         Ok(())
+    }
+
+    /// Whether entries up to this one may be missing. A pruning that was cut off has left some of its
+    /// files, which end with the entry that it names.
+    fn is_pruned_to(&self, start: &Head) -> bool {
+        self.pruned.as_ref().is_some_and(|pruned| {
+            pruned == start || pruned.seq > start.seq && self.ends.contains(pruned)
+        })
     }
 
     fn step(&mut self, entry: &AuditEntry) -> Result<(), String> {
@@ -173,7 +209,13 @@ impl Chain {
             if entry.prev != before.hash {
                 return Err("the entry does not follow the one before it".to_owned());
             }
+        } else {
+            self.start = Some(Head {
+                seq: entry.seq.saturating_sub(1),
+                hash: entry.prev.clone(),
+            });
         }
+        self.pruned = pruned_up_to(entry).or(self.pruned.take());
         let this = Head {
             seq: entry.seq,
             hash: entry.hash.clone(),

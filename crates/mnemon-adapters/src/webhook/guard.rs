@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::time::timeout;
 
 /// Addresses with a public form that belong to the host's own network: Azure's wire server. Those
 /// of other clouds are link-local, private or behind carrier NAT.
@@ -79,12 +81,19 @@ impl Resolve for System {
 pub(super) struct Guard {
     allowed: HashSet<String>,
     names: Arc<dyn Resolve>,
+    /// How long a name may take to resolve. It ends before the request does, so that a slow name
+    /// server causes the same error as an unknown name.
+    patience: Duration,
 }
 
 impl Guard {
-    pub(super) fn new(allowed: Vec<String>, names: Arc<dyn Resolve>) -> Self {
+    pub(super) fn new(allowed: Vec<String>, names: Arc<dyn Resolve>, patience: Duration) -> Self {
         let allowed = allowed.iter().map(|host| plain(host)).collect();
-        Self { allowed, names }
+        Self {
+            allowed,
+            names,
+            patience,
+        }
     }
 
     fn allows(&self, host: &str) -> bool {
@@ -94,7 +103,10 @@ impl Guard {
     /// Refuses a host that is an address and not a public one. It would never be resolved.
     pub(super) fn check_host(&self, host: &str) -> Result<(), String> {
         match plain(host).parse::<IpAddr>() {
-            Ok(address) if !self.allows(host) => check(host, address),
+            Ok(address) if !self.allows(host) && !is_public(address) => Err(format!(
+                "`{host}` is not on the public internet; an administrator can add it to \
+                 server.webhook_hosts"
+            )),
             _ => Ok(()),
         }
     }
@@ -106,29 +118,34 @@ fn plain(host: &str) -> String {
     host.trim_end_matches('.').to_ascii_lowercase()
 }
 
-fn check(host: &str, address: IpAddr) -> Result<(), String> {
-    match is_public(address) {
-        true => Ok(()),
-        false => Err(format!(
-            "`{host}` is not on the public internet; an administrator can add it to \
-             server.webhook_hosts"
-        )),
-    }
+/// The one error for a name that is unknown, that resolves to an address that is not public, or that
+/// does not resolve in time. Different errors would show which names the inner network knows.
+fn unreachable(host: &str) -> String {
+    format!(
+        "`{host}` is unknown or not on the public internet; an administrator can add it to \
+         server.webhook_hosts"
+    )
 }
 
 impl Resolve for Guard {
     fn resolve(&self, name: Name) -> Resolving {
         let host = name.as_str().to_owned();
         let is_allowed = self.allows(&host);
-        let found = self.names.resolve(name);
+        let (found, patience) = (self.names.resolve(name), self.patience);
         Box::pin(async move {
-            let found: Vec<SocketAddr> = found.await?.collect();
-            if !is_allowed {
-                // One closed address among public ones is refused as well: which of them is used
-                // is not ours to choose.
-                found.iter().try_for_each(|it| check(&host, it.ip()))?;
+            let found = timeout(patience, found).await;
+            let found = found.map_err(Into::into).flatten();
+            let found: Vec<SocketAddr> = match found {
+                Err(error) if is_allowed => return Err(error),
+                found => found.into_iter().flatten().collect(),
+            };
+            // One closed address among public ones is refused as well: the client chooses which of
+            // them it uses.
+            let is_public = !found.is_empty() && found.iter().all(|it| is_public(it.ip()));
+            match is_allowed || is_public {
+                true => Ok(Box::new(found.into_iter()) as Addrs),
+                false => Err(unreachable(&host).into()),
             }
-            Ok(Box::new(found.into_iter()) as Addrs)
         })
     }
 }

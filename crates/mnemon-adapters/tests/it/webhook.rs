@@ -134,6 +134,41 @@ async fn a_name_of_an_inner_address_is_not_connected_to() {
     assert_eq!(visits.load(Ordering::SeqCst), 0);
 }
 
+/// Does not know any name: at once, or never in time.
+struct Unknown {
+    is_slow: bool,
+}
+
+impl Resolve for Unknown {
+    fn resolve(&self, _: Name) -> Resolving {
+        let is_slow = self.is_slow;
+        Box::pin(async move {
+            if is_slow {
+                std::future::pending::<()>().await;
+            }
+            Err("failed to look up: Name or service not known".into())
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_name_of_an_inner_address_and_an_unknown_name_cause_the_same_error() {
+    let names: [Arc<dyn Resolve>; 4] = [
+        Names::new(&[&["10.0.0.1"]]),
+        Names::new(&[&[]]),
+        Arc::new(Unknown { is_slow: false }),
+        Arc::new(Unknown { is_slow: true }),
+    ];
+    for names in names {
+        let patience = Duration::from_millis(500);
+        let sender = HttpWebhooks::with_resolver(Vec::new(), names, patience).unwrap();
+        let error = send(&sender, "http://hook.test/").await.unwrap_err();
+        let expected = "the request failed: `hook.test` is unknown or not on the public internet; \
+                        an administrator can add it to server.webhook_hosts";
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
 #[tokio::test]
 async fn an_inner_address_in_the_url_is_refused() {
     let (port, visits) = inner_service();

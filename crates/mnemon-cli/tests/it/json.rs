@@ -118,6 +118,7 @@ webhook failed          webhook failed WEBHOOK
 webhook delete          webhook delete WEBHOOK
 audit verify            audit verify
 audit list              audit list --limit 2
+audit prune             audit prune --before 1y --yes
 init                    init
 agent list              agent list
 agent new               agent new coder --description 'Writes the code'

@@ -17,6 +17,9 @@ pub struct Limits {
     pub page: usize,
     /// Changes in one page of history.
     pub changes: usize,
+    /// Weight of the changes in one page of the change feed, in bytes; the change that reaches it is
+    /// the last one of its page.
+    pub feed_bytes: usize,
     /// Expired records that a write erases on the side.
     pub expired_per_write: usize,
     /// Records that one search returns.
@@ -81,6 +84,7 @@ impl Limits {
         cascade: 100_000,
         page: PAGE,
         changes: CHANGES,
+        feed_bytes: 1024 * 1024,
         expired_per_write: 8,
         hits: HITS,
         search_depth: 100,
@@ -117,6 +121,7 @@ impl Limits {
         cascade: 12,
         page: 3,
         changes: 3,
+        feed_bytes: 1024,
         expired_per_write: 1,
         hits: 6,
         search_depth: 3,

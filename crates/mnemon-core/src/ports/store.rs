@@ -552,6 +552,9 @@ pub struct Changes {
     pub after: Option<u64>,
     /// At most this many, and never more than [`Limits::changes`](crate::model::Limits::changes).
     pub limit: usize,
+    /// The page ends with the change that reaches this [weight](Change::weight), so it has one change
+    /// at least.
+    pub bytes: usize,
 }
 
 impl Changes {
@@ -564,6 +567,7 @@ impl Changes {
             before: None,
             after: None,
             limit,
+            bytes: usize::MAX,
         }
     }
 
@@ -578,6 +582,13 @@ impl Changes {
             after: Some(after),
             ..Self::all_of_tenant(limit)
         }
+    }
+
+    /// The same, as long as the page has less than this weight.
+    #[must_use]
+    pub fn within(self, bytes: usize) -> Self {
+        let bytes = bytes.max(1);
+        Self { bytes, ..self }
     }
 
     /// Whether the change is asked for, as far as its number does not say so: by its commit, by
@@ -613,6 +624,14 @@ pub struct Change {
     pub before_known: bool,
     /// `None` when the record was deleted.
     pub after: Option<Record>,
+}
+
+impl Change {
+    /// The [weights](Record::weight) of both versions together, in bytes.
+    pub fn weight(&self) -> usize {
+        let versions = self.before.iter().chain(&self.after);
+        versions.map(Record::weight).sum()
+    }
 }
 
 /// Why a record changed.

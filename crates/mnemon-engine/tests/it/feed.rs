@@ -45,6 +45,28 @@ fn all(memory: &Memory, filter: &Filter, limit: usize) -> (Vec<(u64, String)>, u
 }
 
 #[test]
+fn a_page_is_bounded_by_bytes_and_the_next_one_continues() {
+    let memory = memory();
+    let content = "x".repeat(400_000);
+    for _ in 0..7 {
+        add(&memory, draft(None, Kind::Fact, &content));
+    }
+    let everything = Filter::all_of_tenant();
+    let page = next(&memory, &everything, 0, 100);
+    // The third change passes one mebibyte.
+    assert_eq!((page.changes.len(), page.reached, page.more), (3, 3, true));
+    let (found, reached) = all(&memory, &everything, 100);
+    let numbers: Vec<u64> = found.iter().map(|(seq, _)| *seq).collect();
+    assert_eq!((numbers, reached), (vec![1, 2, 3, 4, 5, 6, 7], 7));
+    // Changes that the listener may not see count as well, and are passed.
+    let bob = Filter {
+        kinds: vec![Kind::Decision],
+        ..everything
+    };
+    assert_eq!(all(&memory, &bob, 100), (Vec::new(), 7));
+}
+
+#[test]
 fn a_listener_gets_what_it_may_see_and_passes_the_rest() {
     let memory = memory();
     let tea = add(&memory, draft(Some("ann"), Kind::Fact, "Ann drinks tea"));

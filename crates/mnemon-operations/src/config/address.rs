@@ -42,9 +42,31 @@ pub fn without_passwords(text: &str) -> String {
     shown
 }
 
+/// Whether an address has a password in `USER:PASSWORD@`. Everything up to the last `@` counts, as a
+/// password may contain any character.
+pub fn has_password(address: &str) -> bool {
+    let rest = address.split_once("://").map_or("", |(_, rest)| rest);
+    let user = rest.rsplit_once('@').map(|(user, _)| user);
+    user.is_some_and(|user| user.contains(':'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_is_recognised_whatever_its_characters_are() {
+        for with in ["p\u{3a}//u\u{3a}PW@host/db", "p\u{3a}//u\u{3a}P/W?#@host"] {
+            assert!(has_password(with), "{with}");
+        }
+        for without in [
+            "postgres://u@host:5432/db",
+            "sqlite:a@b:c",
+            "postgres://host:1/db",
+        ] {
+            assert!(!has_password(without), "{without}");
+        }
+    }
 
     #[test]
     fn passwords_are_not_shown() {

@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 use super::events::{self, Progress};
 use super::gate::is_json;
 use super::problem::Problem;
+use super::upkeeps::Upkeeps;
 use mnemon_engine::access::{Amount, Caller, Quotas, Rights};
 use mnemon_operations::config::Config;
 use mnemon_operations::operation::routes::{Endpoint, Method, Reach, Route, Seat, endpoints};
@@ -39,6 +40,7 @@ pub(super) struct Api {
     seats: Mutex<HashMap<Tenant, Arc<Seat>>>,
     quotas: RwLock<Arc<Quotas>>,
     audit: Option<Arc<AuditLog>>,
+    pub(super) upkeeps: Upkeeps,
     /// Held for reading by work that goes on without its client.
     running: Arc<tokio::sync::RwLock<()>>,
 }
@@ -52,6 +54,7 @@ impl Api {
             quotas: RwLock::new(quotas),
             config: RwLock::new(config),
             seats: Mutex::default(),
+            upkeeps: Upkeeps::default(),
             running: Arc::default(),
         }
     }
@@ -688,7 +691,7 @@ fn strong(tag: &str) -> &str {
     tag.strip_prefix("W/").unwrap_or(tag)
 }
 
-const KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
+pub(super) const KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A field that may be sent as a header.
 fn from_header(

@@ -93,7 +93,9 @@ pub(super) async fn keep_up(
         {
             tracing::warn!(kind = ?error.kind(), "upkeep of the keys failed");
         }
-        for tenant in api.tenants() {
+        let tenants = api.tenants();
+        api.upkeeps.keep_only(&tenants);
+        for tenant in tenants {
             let slice = async |_| {
                 let seat = api.seat(&tenant)?;
                 let ctx = wiring::stamp(&seat.config)?;
@@ -105,6 +107,7 @@ pub(super) async fn keep_up(
             }
             match done {
                 Ok(Some(done)) => {
+                    api.upkeeps.add(&tenant, &done);
                     tracing::debug!(expired = done.expired, embedded = done.embedded, "upkeep")
                 }
                 Ok(None) => {}

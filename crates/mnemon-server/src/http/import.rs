@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::api::{Api, Refused, from_query, json_response, note, problem_of};
+use super::api::{Api, KEY_HEADER, Refused, from_query, json_response, note, problem_of};
 use super::caller::Lock;
 use super::events::{self, Progress};
 use super::export::MEDIA_TYPE;
@@ -145,6 +145,11 @@ async fn begin(
         let what = format!("send a record on each line as Content-Type: {MEDIA_TYPE}");
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return Err(refused(status, "unsupported-media-type", what));
+    }
+    if head.headers.contains_key(KEY_HEADER) {
+        let what = "is not used by this route: records keep their ids, so send the same lines again, \
+                    and records that are stored already count as `duplicate`";
+        return Err(Invalid::new(KEY_HEADER.as_str(), what).into());
     }
     let fields = fields();
     let sent = from_query(&fields, head.uri.query().unwrap_or_default())?;

@@ -76,8 +76,7 @@ pub(super) fn ask_to_sign_in(request: &Request) -> Response {
         }
         false => {
             let what = "the session has ended; sign in again";
-            let failure = Failure::new(401, "unauthorized", what);
-            page(StatusCode::UNAUTHORIZED, mnemon_web::failed(None, &failure))
+            failed(None, &Failure::new(401, "unauthorized", what))
         }
     }
 }
@@ -139,6 +138,18 @@ fn page(status: StatusCode, html: String) -> Response {
     (status, headers, html).into_response()
 }
 
+/// The page for a request that failed.
+fn failed(visitor: Option<&Visitor>, failure: &Failure) -> Response {
+    let status = StatusCode::from_u16(failure.status);
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = page(status, mnemon_web::failed(visitor, failure));
+    if let Some(seconds) = failure.retry_seconds {
+        let headers = response.headers_mut();
+        headers.insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
 fn see(location: &str) -> Response {
     // Everything in it is percent-encoded.
     let location = HeaderValue::from_str(location).unwrap_or(HeaderValue::from_static("/"));
@@ -165,7 +176,7 @@ impl Site {
         let body = body.collect().await.map(|body| body.to_bytes());
         let (Some(caller), Ok(body)) = (head.extensions.remove::<Caller>(), body) else {
             let failure = Failure::new(400, "incomplete", "the request ends before its body does");
-            return page(StatusCode::BAD_REQUEST, mnemon_web::failed(None, &failure));
+            return failed(None, &failure);
         };
         let session = head.extensions.remove::<SessionId>().unwrap_or_default();
         let is_loading = one.method == "POST" && one.path == "/demo";
@@ -195,11 +206,7 @@ impl Site {
                 let cookie = self.web.sessions.demo_cookie(&session, is_shown, is_secure);
                 with_cookie(see(&location), &cookie)
             }
-            Err(failure) => {
-                let status = StatusCode::from_u16(failure.status);
-                let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                page(status, mnemon_web::failed(Some(&visitor), &failure))
-            }
+            Err(failure) => failed(Some(&visitor), &failure),
         };
         if calls.has_recorded.load(Ordering::Relaxed) {
             response.extensions_mut().insert(Audited);
@@ -303,10 +310,7 @@ impl Site {
                     let cookie = self.web.sessions.session_cookie(&session, is_secure);
                     with_cookie(see(own_path(to)), &cookie)
                 }
-                Err(failure) => {
-                    let status = StatusCode::from_u16(failure.status).unwrap_or_default();
-                    page(status, mnemon_web::failed(None, &failure))
-                }
+                Err(failure) => failed(None, &failure),
             },
             Err(reason) => {
                 tracing::info!(reason, "sign-in refused");
@@ -355,19 +359,15 @@ fn own_path(to: &str) -> &str {
 }
 
 fn no_page(visitor: &Visitor) -> Response {
-    let failure = Failure::new(404, "not-found", "there is no such page");
-    page(
-        StatusCode::NOT_FOUND,
-        mnemon_web::failed(Some(visitor), &failure),
-    )
+    let what = "this address does not lead to a page";
+    failed(Some(visitor), &Failure::new(404, "not-found", what))
 }
 
 /// A form that no page of this session sent.
 fn forged(visitor: Option<&Visitor>) -> Response {
     let what = "this form was not sent by a page of this session, or the server has started again \
                 meanwhile: open the page again";
-    let failure = Failure::new(403, "denied", what);
-    page(StatusCode::FORBIDDEN, mnemon_web::failed(visitor, &failure))
+    failed(visitor, &Failure::new(403, "denied", what))
 }
 
 /// Fields of a query or a form.

@@ -73,6 +73,30 @@ pub async fn the_feed_is_the_history_the_other_way_round(mut s: Subject) {
     assert!(feed(&s, &other, Viewer::Tenant, 0).await.is_empty());
 }
 
+pub async fn a_page_of_the_feed_ends_with_the_change_that_reaches_its_bytes(s: Subject) {
+    let g = grant(at(0));
+    for (id, letter) in [("a", "p"), ("b", "q"), ("a", "r"), ("a", "s")] {
+        let content = letter.repeat(100);
+        s.done(&g, vec![Op::put(note(id).saying(&content))]).await;
+    }
+    s.delete(&g, "a").await;
+    // The weights are 100, 100, 200, 200 and 100.
+    let pages: [(u64, usize, &[u64]); 6] = [
+        (0, 1, &[1]),
+        (0, 100, &[1]),
+        (0, 101, &[1, 2]),
+        (1, 300, &[2, 3]),
+        (2, 200, &[3]),
+        (3, 201, &[4, 5]),
+    ];
+    for (after, bytes, expected) in pages {
+        let wanted = Changes::feed(after, 3).within(bytes);
+        let page = s.store().changes(&g, &wanted).await.unwrap();
+        let numbers: Vec<u64> = page.iter().map(|change| change.seq).collect();
+        assert_eq!(numbers, expected, "after {after}, {bytes} bytes");
+    }
+}
+
 pub async fn a_purge_is_in_the_feed_as_an_id(mut s: Subject) {
     let g = grant(at(0));
     s.put(&g, [note("a"), note("b").made_from(&["a"]), note("c")])

@@ -303,11 +303,16 @@ fn change(place: &str, row: &Row) -> Result<Change, Failure> {
     })
 }
 
-/// One page of changes, of which the viewer may not see all, in the order asked.
+/// The column of [`select_changes`] with the number of changes before those beyond `bytes` are cut.
+const FOUND: usize = 10;
+
+/// One page of changes, of which the viewer may not see all, in the order asked. Changes that follow
+/// documents of [`Changes::bytes`] are left out: a document is never smaller than its weight.
 fn select_changes(grant: &Grant, wanted: &Changes, limit: usize) -> Result<Call, Failure> {
     let mut inner = call(grant, "")?
         .with(grant.now().millis())
-        .with(count(limit));
+        .with(count(limit))
+        .with(count(wanted.bytes));
     inner.push(&format!(
         "tenant = {OWN} AND (expires IS NULL OR expires >= $2)"
     ));
@@ -332,7 +337,10 @@ fn select_changes(grant: &Grant, wanted: &Changes, limit: usize) -> Result<Call,
     };
     Ok(inner.wrap(|conditions| {
         format!(
-            "SELECT c.*, b.version, b.doc FROM (
+            "SELECT * FROM (SELECT c.*, b.version, b.doc, count(*) OVER () AS found,
+                sum(coalesce(octet_length(c.doc), 0) + coalesce(octet_length(b.doc), 0)) OVER (
+                    ORDER BY c.{order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS earlier
+             FROM (
                 (SELECT {CHANGE} FROM mnemon.records WHERE {conditions} ORDER BY {order} LIMIT $3)
                 UNION ALL
                 (SELECT {CHANGE} FROM mnemon.history WHERE {conditions} ORDER BY {order} LIMIT $3)
@@ -342,7 +350,7 @@ fn select_changes(grant: &Grant, wanted: &Changes, limit: usize) -> Result<Call,
                 WHERE h.tenant = {OWN} AND h.id = c.id AND h.seq < c.seq
                 ORDER BY h.seq DESC LIMIT 1) b
                 ON b.version = c.version - 1 AND (b.expires IS NULL OR b.expires >= $2)
-             ORDER BY c.{order}"
+             ) p WHERE coalesce(earlier, 0) < $4 ORDER BY {order}"
         )
     }))
 }
@@ -354,17 +362,21 @@ pub(super) async fn changes(
 ) -> Result<Vec<Change>, Failure> {
     let limit = wanted.limit.min(grant.limits().changes);
     let mut from = wanted.clone();
-    let mut found = Vec::new();
-    while found.len() < limit {
+    let (mut found, mut weight) = (Vec::new(), 0);
+    while found.len() < limit && weight < wanted.bytes {
         let rows = lease.all(select_changes(grant, &from, limit)?).await?;
-        let is_last = rows.len() < limit;
+        let first = rows.first();
+        let has_found = first.map_or(Ok(0), |row| number(row, FOUND))?;
+        let is_last = has_found < limit as u64 && rows.len() as u64 == has_found;
         for row in &rows {
             let change = change(lease.place(), row)?;
             match from.after.is_some() {
                 true => from.after = Some(change.seq),
                 false => from.before = Some(change.seq),
             }
-            if wanted.shows(&change) && found.len() < limit {
+            let has_room = found.len() < limit && weight < wanted.bytes;
+            if wanted.shows(&change) && has_room {
+                weight += change.weight();
                 found.push(change);
             }
         }

@@ -355,8 +355,9 @@ pub(super) fn changes(
     let mut select = reader.connection.prepare_cached(&sql).at(reader.place)?;
     let mut rows = select.query(params_from_iter(values)).at(reader.place)?;
     let limit = wanted.limit.min(grant.limits().changes);
-    let mut found = Vec::new();
+    let (mut found, mut weight) = (Vec::new(), 0);
     while found.len() < limit
+        && weight < wanted.bytes
         && let Some(row) = rows.next().at(reader.place)?
     {
         let (mut change, doc, sum) = change(row).at(reader.place)?;
@@ -364,6 +365,7 @@ pub(super) fn changes(
         change.after = after.transpose()?;
         let change = with_before(reader, tenant, grant, change)?;
         if wanted.shows(&change) {
+            weight += change.weight();
             found.push(change);
         }
     }

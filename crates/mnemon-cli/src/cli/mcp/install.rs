@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use super::super::confirm::confirm;
 use super::super::diff;
 use super::super::door::Door;
+use mnemon_core::Invalid;
 use mnemon_operations::Error;
 use mnemon_operations::api::install::{self, Client, Level, NAME, Request, Response};
-use mnemon_operations::config::{Config, Origin, PROJECT};
+use mnemon_operations::config::{Config, Origin, PROJECT, Sourced, has_password};
 use mnemon_server::mcp::Profile;
 
 /// Add this server to the configuration of a client
@@ -101,7 +102,7 @@ fn request(args: &Args, door: &Door) -> Result<Request, Error> {
         .filter(|_| level == Level::User);
     let own = own.map(|path| path.display().to_string());
     let command = args.command.clone().or(own);
-    let mut extra = said(config, level);
+    let mut extra = said(config, level)?;
     if let Some(project) = &args.project {
         let path = super::existing_project(project)?;
         extra.extend(["--project".to_owned(), path.display().to_string()]);
@@ -127,11 +128,12 @@ fn request(args: &Args, door: &Door) -> Result<Request, Error> {
     })
 }
 
-/// The memory that was named for this call: the client is to get no other.
-fn said(config: &Config, level: Level) -> Vec<String> {
+/// The store and the tenant that were named for this call, as arguments for the client's entry.
+fn said(config: &Config, level: Level) -> Result<Vec<String>, Error> {
     let is_said = |origin: &Origin| matches!(origin, Origin::Flag(_) | Origin::Env(_));
     let mut said = Vec::new();
     if is_said(&config.store.origin) {
+        check_no_password(&config.store)?;
         let store = match level {
             // Whoever shares the project's file begins in the project, too.
             Level::Project => config.store.value.clone(),
@@ -142,7 +144,19 @@ fn said(config: &Config, level: Level) -> Vec<String> {
     if is_said(&config.tenant.origin) {
         said.extend(["--tenant".to_owned(), config.tenant.value.to_string()]);
     }
-    said
+    Ok(said)
+}
+
+/// Configurations of clients are shared, synced and readable by other users, so a password does not
+/// belong there.
+fn check_no_password(store: &Sourced<String>) -> Result<(), Error> {
+    if !has_password(&store.value) {
+        return Ok(());
+    }
+    let what = "contains a password, which must not be in the configuration of a client; put the URL \
+                into `store` of mnemon.toml in your own configuration folder (~/.config/mnemon), and \
+                run this command without `--store` and MNEMON_STORE";
+    Err(Invalid::new(store.origin.to_string(), what).into())
 }
 
 /// The same store for a program that begins in another folder.

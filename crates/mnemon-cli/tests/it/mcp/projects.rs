@@ -150,6 +150,29 @@ fn a_client_gets_the_memory_that_was_named() {
 }
 
 #[test]
+fn the_password_of_a_store_is_not_written_for_a_client() {
+    let sandbox = Sandbox::new();
+    let password = "PW-5t7";
+    let store = format!("postgres://ann\u{3a}{password}@127.0.0.1:1/db");
+    for more in ["--yes", "--print"] {
+        let args = ["--store", &store, "mcp", "install", "cursor", more];
+        let ran = sandbox.run(&args);
+        assert!(!ran.out.contains(password), "{}", ran.out);
+        let (code, said) = ran.failed();
+        assert_eq!(code, 2, "{said}");
+        assert!(!said.contains(password), "{said}");
+        let hints = ["--store", "`store` of mnemon.toml", "MNEMON_STORE"];
+        assert!(hints.iter().all(|hint| said.contains(hint)), "{said}");
+    }
+    assert!(!sandbox.path(".cursor/mcp.json").exists());
+    // A user without a password is an address like any other.
+    let store = "postgres://ann@127.0.0.1:1/db";
+    let args = ["--store", store, "mcp", "install", "cursor", "--print"];
+    let shown = sandbox.run(&args).ok();
+    assert!(shown.contains(store), "{shown}");
+}
+
+#[test]
 fn every_client_gets_a_file_it_can_read() {
     let sandbox = Sandbox::new();
     let places = [

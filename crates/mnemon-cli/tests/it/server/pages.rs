@@ -15,7 +15,7 @@ pub(super) struct Browser<'a> {
 
 impl<'a> Browser<'a> {
     /// At a server that needs no key.
-    fn new(server: &'a Server) -> Self {
+    pub(super) fn new(server: &'a Server) -> Self {
         let mut browser = Self {
             server,
             cookies: String::new(),
@@ -63,13 +63,13 @@ impl<'a> Browser<'a> {
 }
 
 /// The token of the first form of a page, or of its account.
-fn token(page: &str) -> String {
+pub(super) fn token(page: &str) -> String {
     let part = page.split("name=\"token\" value=\"").nth(1);
     let part = part.unwrap_or_default().split('"').next();
     part.unwrap_or_default().to_owned()
 }
 
-fn key(sandbox: &Sandbox, args: &[&str]) -> String {
+pub(super) fn key(sandbox: &Sandbox, args: &[&str]) -> String {
     let args = [&["key", "create"], args, &["--json"]].concat();
     sandbox.run(&args).json()["secret"]
         .as_str()
@@ -78,7 +78,7 @@ fn key(sandbox: &Sandbox, args: &[&str]) -> String {
 }
 
 #[track_caller]
-fn shows(answer: &Answer, words: &[&str]) {
+pub(super) fn shows(answer: &Answer, words: &[&str]) {
     assert_eq!(answer.status, 200, "{answer:?}");
     for word in words {
         assert!(answer.body.contains(word), "no {word}: {}", answer.body);
@@ -212,7 +212,7 @@ fn every_view_shows_its_matter() {
     );
     shows(
         &browser.get("/agents"),
-        &["reviewer", "There is no team yet"],
+        &["reviewer", "No team is stored yet"],
     );
     shows(
         &browser.get("/agents/reviewer"),
@@ -220,7 +220,7 @@ fn every_view_shows_its_matter() {
     );
     shows(
         &browser.get("/admin"),
-        &["There is no key", "Quotas", "no limit", "Policies"],
+        &["No key exists", "Quotas", "no limit", "Policies"],
     );
     let made = browser.post("/admin/webhooks", "url=https%3A%2F%2Fhooks.invalid%2F");
     shows(&made, &["shown only now"]);
@@ -515,7 +515,7 @@ fn an_unknown_page_is_a_page_and_an_unknown_route_a_problem() {
     let missing = server.ask("GET", "/no-such-page", &[cookies, HTML], "");
     assert_eq!(missing.status, 404, "{missing:?}");
     assert!(
-        missing.body.contains("there is no such page"),
+        missing.body.contains("does not lead to a page"),
         "{missing:?}"
     );
     assert!(missing.body.contains("Sign out"), "{missing:?}");

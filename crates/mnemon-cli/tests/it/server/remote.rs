@@ -5,7 +5,14 @@ use crate::json::{calls, meant, prepared};
 use crate::sandbox::{Ran, Sandbox};
 
 /// Commands that only make sense where the store is, or whose routes are not there yet.
-const LOCAL: &[&str] = &["audit list", "audit verify", "backup", "migrate", "restore"];
+const LOCAL: &[&str] = &[
+    "audit list",
+    "audit prune",
+    "audit verify",
+    "backup",
+    "migrate",
+    "restore",
+];
 
 /// Commands that do not use the store.
 const WITHOUT_STORE: &[&str] = &[

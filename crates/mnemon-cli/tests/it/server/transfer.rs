@@ -44,6 +44,24 @@ fn count(server: &Server) -> u64 {
 }
 
 #[test]
+fn an_import_refuses_an_idempotency_key_and_may_be_repeated_without_one() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    let lines = lines(&sandbox, 3);
+    let refused = server.import("", &[("Idempotency-Key", "k1")], &lines);
+    assert_eq!(refused.status, 400, "{refused:?}");
+    let problem = refused.json();
+    assert_eq!(problem["field"], "idempotency-key", "{problem}");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains("send the same lines again"), "{detail}");
+    assert_eq!(count(&server), 0);
+    for expected in ["stored", "duplicate"] {
+        let done = server.import("", &[], &lines).json();
+        assert_eq!(done[expected], 3, "{done}");
+    }
+}
+
+#[test]
 fn what_was_exported_is_imported_and_exported_alike() {
     let sandbox = Sandbox::new();
     let server = Server::start(&sandbox, &[]);

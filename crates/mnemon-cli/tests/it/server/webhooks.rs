@@ -55,7 +55,7 @@ impl Delivery {
 /// Answers every delivery with one status.
 pub(super) struct Receiver {
     pub(super) url: String,
-    status: Arc<AtomicU16>,
+    pub(super) status: Arc<AtomicU16>,
     /// Answers wait as long as somebody holds it.
     pub(super) hold: Arc<Mutex<()>>,
     pub(super) arrived: mpsc::Receiver<Delivery>,
@@ -217,7 +217,7 @@ fn a_failure_is_noted_and_repeated_later() {
 }
 
 /// Fails every delivery of the store, as if hours went by.
-fn give_up(sandbox: &Sandbox) {
+pub(super) fn give_up(sandbox: &Sandbox) {
     let store = sandbox.path(".local/share/mnemon/mnemon.db");
     let config = Config::for_store(format!("sqlite:{}", store.display()));
     let wired = wiring::open(&config).unwrap();

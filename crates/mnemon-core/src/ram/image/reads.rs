@@ -155,10 +155,16 @@ impl Image {
         seqs: impl Iterator<Item = u64>,
     ) -> Vec<Change> {
         let before = changes.before.unwrap_or(u64::MAX);
+        let mut weight = 0;
         seqs.filter(|seq| *seq < before)
             .filter_map(|seq| self.change(seq, grant.now()))
             .filter(|change| changes.shows(change))
             .take(changes.limit.min(grant.limits().changes))
+            .take_while(|change| {
+                let has_room = weight < changes.bytes;
+                weight += change.weight();
+                has_room
+            })
             .collect()
     }
 

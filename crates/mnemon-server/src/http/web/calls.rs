@@ -146,6 +146,7 @@ pub(super) fn failure(problem: Problem) -> Failure {
         detail: problem.detail,
         field: problem.field,
         hint: problem.hint,
+        retry_seconds: problem.retry,
     }
 }
 
@@ -204,6 +205,7 @@ impl mnemon_web::Api for Calls<'_> {
                 "model_tokens_per_day": quota.model_tokens_per_day,
             },
             "model": self.model_use().await,
+            "upkeep": api.upkeeps.of(&self.caller.tenant),
             "has_audit_log": api.config().access.audit.is_some(),
         });
         Ok(match self.is_operator() {

@@ -1,0 +1,161 @@
+// Measures every view of the web page in a browser: first paint, weight, and the time of a keystroke in
+// the search. Exits with 1 if a limit is exceeded.
+//   node measure.mjs ADDRESS CHROMIUM
+import { chromium } from "playwright-core";
+
+const [address, program] = process.argv.slice(2);
+const PAINT_MS = 200, KEY_MS = 50, WEIGHT_BYTES = 150_000;
+const LOADS = 7;
+const QUERIES = ["what did the customer say about the invoice", "green tea in Vienna", "deploy failure timeout", "kalomi backup restore"];
+
+const get = async (path) => (await fetch(address + path)).json();
+const post = async (path, body) => {
+  const sent = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  return (await fetch(address + path, sent)).json();
+};
+
+// Objects that an import does not bring.
+async function prepare() {
+  await post("/v1/agents", { agent: "reviewer", description: "Reviews changes" });
+  await post("/v1/teams", { team: "core", lead: "ada", members: ["bob"] });
+  const steps = [{ tool: "run_tests", action: "run the whole suite" }];
+  await post("/v1/skills/import", { skills: [{ use_when: "a release is prepared", tool_sops: steps }] });
+}
+
+async function views() {
+  const [derived] = (await get("/v1/records?limit=200")).records.filter((one) => one.derived_from?.length);
+  const { records: [newest] } = await get("/v1/records?limit=1");
+  const { changes: [change] } = await get("/v1/history?limit=1");
+  const { skills: [skill] } = await get("/v1/skills?limit=1");
+  const id = encodeURIComponent((derived ?? newest).id);
+  return {
+    overview: "/",
+    "search, empty": "/search",
+    search: `/search?q=${encodeURIComponent(QUERIES[0])}&budget=2000`,
+    records: "/records",
+    "records by tag": "/records?tag=tag7&kind=note",
+    record: `/records/${id}`,
+    "delete a record": `/records/${id}/delete`,
+    history: "/history",
+    commit: `/history/${change.commit}`,
+    conversations: "/conversations",
+    conversation: "/conversations/long?user=user1",
+    skills: "/skills",
+    skill: `/skills/${encodeURIComponent(skill.id)}`,
+    agents: "/agents",
+    agent: "/agents/reviewer",
+    team: "/teams/core",
+    admin: "/admin",
+    "audit log": "/admin/audit",
+  };
+}
+
+const at = (values, share) => [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
+const ms = (value) => value.toFixed(1).padStart(7);
+const kb = (bytes) => (bytes / 1000).toFixed(1).padStart(7);
+const tooMuch = [];
+const limit = (name, value, most, unit) => value > most && tooMuch.push(`${name}: ${value.toFixed(1)} ${unit}, the limit is ${most}`);
+
+// One load with an empty cache: the first paint since the navigation began, and the bytes of all answers.
+async function load(browser, path) {
+  const context = await browser.newContext({ baseURL: address, viewport: { width: 1280, height: 800 } });
+  const page = await context.newPage();
+  const debug = await context.newCDPSession(page);
+  await debug.send("Network.enable");
+  let [sent, whole] = [0, 0];
+  debug.on("Network.loadingFinished", (event) => (sent += event.encodedDataLength));
+  debug.on("Network.dataReceived", (event) => (whole += event.dataLength));
+  await page.goto(path, { waitUntil: "load" });
+  const measured = await page.evaluate(() => new Promise((done) => {
+    const answer = (paint) => done({ paint, first: performance.getEntriesByType("navigation")[0].responseStart });
+    new PerformanceObserver((list) => {
+      const paint = list.getEntriesByName("first-contentful-paint")[0];
+      if (paint) answer(paint.startTime);
+    }).observe({ type: "paint", buffered: true });
+  }));
+  await context.close();
+  return { ...measured, sent, whole };
+}
+
+async function paint(browser) {
+  console.log(`${"view".padEnd(18)} first byte   paint p50   paint max   sent KB   whole KB`);
+  for (const [name, path] of Object.entries(await views())) {
+    await load(browser, path);
+    const loads = [];
+    for (let turn = 0; turn < LOADS; turn += 1) loads.push(await load(browser, path));
+    const paints = loads.map((one) => one.paint);
+    const first = at(loads.map((one) => one.first), 0.5);
+    const [{ sent, whole }] = loads;
+    console.log(`${name.padEnd(18)} ${ms(first)} ms  ${ms(at(paints, 0.5))} ms  ${ms(Math.max(...paints))} ms  ${kb(sent)}   ${kb(whole)}`);
+    limit(`first paint of ${name}`, at(paints, 0.5), PAINT_MS, "ms");
+    limit(`weight of ${name}`, whole, WEIGHT_BYTES, "bytes");
+  }
+}
+
+function summary(name, values) {
+  console.log(`${name.padEnd(44)} p50 ${ms(at(values, 0.5))} ms   p95 ${ms(at(values, 0.95))} ms   max ${ms(Math.max(...values))} ms   (${values.length})`);
+  limit(name, at(values, 0.95), KEY_MS, "ms");
+}
+
+// The answer to each prefix of the queries, without a browser.
+async function server() {
+  const times = [];
+  for (const query of QUERIES) {
+    for (let end = 1; end <= query.length; end += 1) {
+      const path = `/search?q=${encodeURIComponent(query.slice(0, end))}&part=hits`;
+      const start = performance.now();
+      await (await fetch(address + path)).text();
+      times.push(performance.now() - start);
+    }
+  }
+  summary("keystroke, answer of the server", times);
+}
+
+// Every key waits until its results are shown: from the input event to the first frame after the change.
+async function keys(browser) {
+  const page = await (await browser.newContext({ baseURL: address, viewport: { width: 1280, height: 800 } })).newPage();
+  await page.goto("/search");
+  await page.evaluate(() => {
+    window.shown = null;
+    const hits = document.querySelector("#hits");
+    document.querySelector("#q").addEventListener("input", () => (window.since = performance.now()), { capture: true });
+    const after = (since) => requestAnimationFrame(() => setTimeout(() => (window.shown = performance.now() - since)));
+    new MutationObserver(() => after(window.since)).observe(hits, { childList: true });
+    // Results that stay the same change nothing on the page; the answer ends their time.
+    const { fetch } = window;
+    window.fetch = async (path, options) => {
+      const since = window.since;
+      const answer = await fetch(path, options);
+      if (!String(path).includes("part=hits")) return answer;
+      const text = await answer.text();
+      if (text === hits.innerHTML) after(since);
+      return new Response(text, { status: answer.status });
+    };
+  });
+  const times = [];
+  for (const query of QUERIES) {
+    await page.fill("#q", "");
+    await page.waitForTimeout(600);
+    for (const key of query) {
+      await page.evaluate(() => (window.shown = null));
+      await page.keyboard.type(key);
+      await page.waitForFunction(() => window.shown !== null);
+      times.push(await page.evaluate(() => window.shown));
+    }
+  }
+  await page.context().close();
+  summary("keystroke, until the browser shows results", times);
+}
+
+await prepare();
+const browser = await chromium.launch({ executablePath: program, args: ["--no-sandbox"] });
+const { records } = await get("/v1/stats");
+console.log(`${records} records, Chromium ${browser.version()}, ${LOADS} loads of each view with an empty cache`);
+// The first search loads the index.
+await fetch(`${address}/search?q=tea&part=hits`);
+await paint(browser);
+await server();
+await keys(browser);
+await browser.close();
+for (const one of tooMuch) console.log(`OVER THE LIMIT: ${one}`);
+process.exit(tooMuch.length ? 1 : 0);
