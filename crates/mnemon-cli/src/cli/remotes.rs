@@ -4,23 +4,23 @@ use super::door::Door;
 use super::text;
 use mnemon_operations::{Error, wiring};
 
-/// Test memories and knowledge bases that other services keep
+/// Test services that keep a memory
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Examples:\n  \
     mnemon remote check zep+https://api.getzep.com\n  \
     mnemon remote check\n\n\
-    docs/backends.md lists the services and the forms of their URLs.")]
+    docs/backends.md lists the services.")]
 pub(super) enum Args {
-    /// Check that a service answers and accepts the key, and show its capabilities
+    /// Check a service and show its capabilities
     ///
-    /// Sends one or two requests that change nothing. The key comes from MNEMON_LONG_TERM_KEY, or for
-    /// an external source of mnemon.toml from the variable that its key_env names.
+    /// Sends requests that change nothing. The key comes from MNEMON_LONG_TERM_KEY. An external source
+    /// uses its own key.
     Check(CheckArgs),
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CheckArgs {
-    /// URL of the service [default: long_term.url of the configuration]
+    /// URL of the service [default: long_term.url]
     #[arg(value_name = "URL")]
     url: Option<String>,
 }
