@@ -1,16 +1,19 @@
-//! Memories that other services keep: Mem0 as a long-term memory, and knowledge bases that are only
-//! read.
+//! Memories that other services keep: Mem0, Zep, ReMe and Acontext as long-term memories, and
+//! knowledge bases that are only read.
 //!
 //! Each service is one file that knows its requests; [`client`] sends them with a time limit, a limit
 //! on the answer and typed errors. A service is named by a URL such as `mem0+https://api.mem0.ai`.
 
+mod acontext;
 mod address;
 mod client;
 mod http_source;
 mod mem0;
 mod opensearch;
+mod reme;
 mod source;
 mod subject;
+mod zep;
 
 use std::time::Duration;
 
@@ -20,7 +23,7 @@ use mnemon_core::longterm::{LongTerm, LongTermError, RemoteCheck, RemoteReport};
 use mnemon_core::{Ctx, Invalid, Message, Owner, limits};
 
 use crate::http::Secret;
-use address::Address;
+use address::{Address, Service};
 use client::RemoteClient;
 use subject::{Said, Subject};
 
@@ -40,10 +43,28 @@ pub struct RemoteConfig {
     pub timeout: Duration,
 }
 
+/// The requests of one service.
+#[async_trait]
+trait Protocol: Send + Sync {
+    /// Hands over messages, of which there is at least one.
+    async fn record(&self, subject: &Subject, said: &[Said]) -> Result<(), LongTermError>;
+
+    /// The texts that fit the query best, at most `limit`.
+    async fn find(
+        &self,
+        subject: &Subject,
+        query: &str,
+        limit: usize,
+    ) -> Result<Vec<ExternalHit>, LongTermError>;
+
+    /// Sends a request that changes nothing and needs the key.
+    async fn check(&self) -> Result<RemoteReport, LongTermError>;
+}
+
 /// A memory that another service keeps.
 pub struct Remote {
     service: String,
-    protocol: mem0::Mem0,
+    protocol: Box<dyn Protocol>,
 }
 
 impl Remote {
@@ -52,14 +73,20 @@ impl Remote {
         let address = Address::parse(&config.url)?;
         address.check_key(config.key.as_ref())?;
         let client = RemoteClient::at(
-            address.service(),
+            address.service.name(),
             &address.base,
             config.key,
-            "Token",
+            address.service.key_header(),
             config.timeout,
         );
         let service = client.service().to_owned();
-        let protocol = mem0::Mem0::new(client);
+        let protocol: Box<dyn Protocol> = match address.service {
+            Service::Mem0(version) => Box::new(mem0::Mem0::new(client, version)),
+            Service::Zep => Box::new(zep::Zep::new(client)),
+            Service::Reme => Box::new(reme::Reme::new(client)),
+            Service::RemeJobs => Box::new(reme::RemeJobs::new(client, address.user)),
+            Service::Acontext => Box::new(acontext::Acontext::new(client, address.space)),
+        };
         Ok(Self { service, protocol })
     }
 

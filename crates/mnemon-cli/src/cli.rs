@@ -56,6 +56,7 @@ mod progress;
 mod read;
 mod reembed;
 mod remote;
+mod remotes;
 mod report;
 mod restore;
 mod search;
@@ -180,6 +181,8 @@ enum Command {
     Model(model::Args),
     #[command(subcommand)]
     Llm(llm::Args),
+    #[command(subcommand)]
+    Remote(remotes::Args),
     Doctor(doctor::Args),
     #[command(subcommand)]
     Eval(eval::Args),
@@ -478,6 +481,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Reembed(args) => reembed::run(args, door).await,
         Command::Model(args) => model::run(args, door).await,
         Command::Llm(args) => llm::run(args, door).await,
+        Command::Remote(args) => remotes::run(args, door).await,
         Command::Doctor(args) => doctor::run(args, door).await,
         Command::Eval(args) => eval::run(args, door).await,
         Command::Config(args) => config::run(args, door),

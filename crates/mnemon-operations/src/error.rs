@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use mnemon_core::embed::EmbedError;
 use mnemon_core::files::FilesError;
 use mnemon_core::llm::LlmError;
+use mnemon_core::longterm::LongTermError;
 use mnemon_core::{ErrorKind, Id, Invalid, StoreError, Time};
 
 use crate::code;
@@ -51,6 +52,9 @@ pub enum Error {
     NotReplaced,
     #[error("{0}")]
     LongTerm(String),
+    /// A service that was asked whether it can be used.
+    #[error(transparent)]
+    Service(#[from] LongTermError),
     #[error("{}", nothing_to_undo(.0))]
     NothingToUndo(Option<Id>),
     /// One of many lines; `done` says what became of those before it.
@@ -181,6 +185,7 @@ impl Error {
             | Self::NoConversation { .. }
             | Self::NotReplaced => ErrorKind::NotFound,
             Self::LongTerm(_) | Self::NotDelivered(_) => ErrorKind::Unavailable,
+            Self::Service(error) => error.kind(),
             Self::Line { source, .. } => source.kind(),
             Self::File { source, .. } | Self::Output(source) | Self::Input(source) => {
                 kind_of_io(source)
@@ -230,6 +235,7 @@ impl Error {
                 "`mnemon chat show SESSION` lists the uuids of the messages that were replaced"
             }
             Self::LongTerm(_) => "the conversation itself is unharmed; try again",
+            Self::Service(error) => return service_hint(error),
             Self::NotErased { left: 1.., .. } => {
                 "`mnemon chat delete SESSION --files ROOT --purge` erases a project's log; erase other files yourself"
             }
@@ -347,6 +353,22 @@ fn engine_hint(error: &mnemon_engine::Error) -> Option<&'static str> {
 }
 
 /// An invalid value needs no general advice: its message says what would be right.
+fn service_hint(error: &LongTermError) -> Option<&'static str> {
+    Some(match error {
+        LongTermError::Unavailable { .. } => "check the URL, and that the service runs there",
+        LongTermError::Refused { .. } => {
+            "set MNEMON_LONG_TERM_KEY, or the variable that `key_env` of an external source names, to \
+             the key of this service"
+        }
+        LongTermError::Unreadable { .. } => {
+            "check that the word before the + of the URL names the service and its version"
+        }
+        LongTermError::Rejected { .. } => "check the URL; docs/backends.md lists the forms",
+        LongTermError::TooOften { .. } => "wait and try again",
+        LongTermError::Store(_) => return kind_hint(error.kind()),
+    })
+}
+
 fn kind_hint(kind: ErrorKind) -> Option<&'static str> {
     (kind != ErrorKind::Invalid).then(|| code::of(kind).hint)
 }

@@ -3,17 +3,16 @@
 
 mod index;
 mod meter;
+mod remotes;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use mnemon_adapters::audit;
 #[cfg(any(feature = "minilm", feature = "crossencoder"))]
 use mnemon_adapters::embed::OnnxRuntime;
 use mnemon_adapters::embed::{self, Builtin, LazyOpenAi, OpenAiConfig};
 use mnemon_adapters::llm::{Budgets, Ledger, Model, ModelConfig, Prices, Provider};
-use mnemon_adapters::remote::{FieldMapping, Remote, RemoteConfig, Source, SourceConfig};
 use mnemon_adapters::token::{JwksFile, TokenRules};
 use mnemon_adapters::webhook::HttpWebhooks;
 use mnemon_core::embed::{EmbedError, Embedder};
@@ -28,14 +27,11 @@ use mnemon_engine::notes::NoteFiles;
 use mnemon_engine::session::JsonSessions;
 use mnemon_engine::webhooks::Webhooks;
 use mnemon_engine::{
-    Builder, Memory, Migration, NotErased, Project, ProjectFiles, Records, Retention, SavedFolder,
+    Memory, Migration, NotErased, Project, ProjectFiles, Records, Retention, SavedFolder,
 };
 
 use crate::Error;
-use crate::config::{
-    Config, EmbedderChoice, ExternalSettings, JwksPlace, LlmProvider, Origin, RemoteSettings,
-    RerankerChoice,
-};
+use crate::config::{Config, EmbedderChoice, JwksPlace, LlmProvider, Origin, RerankerChoice};
 
 pub use meter::Meter;
 pub use meter::{Latencies, latencies};
@@ -49,6 +45,7 @@ pub use mnemon_adapters::llm::Account as LlmAccount;
 pub use mnemon_adapters::token::{JwksError, TokenRefused, Tokens};
 pub use mnemon_adapters::tokens::counter;
 pub use mnemon_adapters::{BackupSummary, Examination, Finding, Restored, SCHEMES, sweep_stale};
+pub use remotes::remote;
 
 /// A memory, and what was noticed while its store was opened.
 pub struct Wired {
@@ -119,7 +116,7 @@ fn open_store(config: &Config, url: &str, meter: Option<&Arc<Meter>>) -> Result<
         // Everything works without one.
         Err(problem) => notices.push(format!("the language model is not used: {problem}")),
     }
-    builder = with_remotes(config, builder)?;
+    builder = remotes::put_in(config, builder)?;
     if let Some(reranker) = reranker(&config.reranker.value, runtime.as_ref())? {
         builder = builder.reranker(reranker);
     }
@@ -127,50 +124,6 @@ fn open_store(config: &Config, url: &str, meter: Option<&Arc<Meter>>) -> Result<
         memory: builder.build(),
         notices,
     })
-}
-
-/// Puts the memories and the knowledge of other services in. Nothing is asked of them here.
-fn with_remotes(config: &Config, mut builder: Builder) -> Result<Builder, Error> {
-    let remotes = &config.remotes;
-    if let Some(remote) = remote_config(&remotes.long_term) {
-        builder = builder.long_term(Arc::new(Remote::open(remote)?));
-    }
-    for source in &remotes.external {
-        builder = builder.external(Arc::new(Source::open(source_config(source))?));
-    }
-    Ok(builder)
-}
-
-fn remote_config(settings: &RemoteSettings) -> Option<RemoteConfig> {
-    Some(RemoteConfig {
-        url: settings.url.value.clone()?,
-        key: settings
-            .key
-            .as_ref()
-            .map(|key| embed::Secret::new(key.reveal())),
-        timeout: Duration::from_secs(settings.timeout_s.value),
-    })
-}
-
-fn source_config(settings: &ExternalSettings) -> SourceConfig {
-    SourceConfig {
-        name: settings.name.clone(),
-        url: settings.url.clone(),
-        key: settings
-            .key
-            .as_ref()
-            .map(|key| embed::Secret::new(key.reveal())),
-        timeout: Duration::from_millis(settings.timeout_ms),
-        limit: settings.limit,
-        fields: FieldMapping {
-            text: settings.text.clone(),
-            title: settings.title.clone(),
-            source: settings.source.clone(),
-            time: settings.time.clone(),
-            tenant: settings.tenant_field.clone(),
-        },
-        tenants: settings.tenants.clone(),
-    }
 }
 
 /// The language model that is configured, or why it cannot be used. Nothing is asked of it here.

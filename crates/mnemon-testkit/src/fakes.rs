@@ -5,7 +5,7 @@ mod endpoint;
 mod files;
 mod hash_embedder;
 mod kept_talk;
-mod mem0_double;
+mod memory_double;
 mod scripted;
 
 pub use bad_embedder::{BadEmbedder, Mischief};
@@ -13,7 +13,9 @@ pub use endpoint::{Arrived, Endpoint, Move};
 pub use files::FilesInRam;
 pub use hash_embedder::HashEmbedder;
 pub use kept_talk::KeptTalk;
-pub use mem0_double::{MEM0_KEY, Mem0Double, Mem0Mischief};
+pub use memory_double::{
+    DOUBLE_KEY, FORMERLY, MemoryDouble, MemoryService, ONE_USER, RETRY_AFTER_S, Treatment,
+};
 pub use scripted::Scripted;
 
 /// FNV-1a: the same everywhere and for ever, and good enough to tell texts apart.

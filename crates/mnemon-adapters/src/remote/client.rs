@@ -14,21 +14,35 @@ use crate::http::{self, Secret, Unread};
 /// Bytes of an answer that are accepted.
 const ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
+/// Where the key goes in a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KeyHeader {
+    /// `Authorization: WORD KEY`.
+    Authorization(&'static str),
+    /// `X-API-Key: KEY`.
+    ApiKey,
+}
+
 /// A request to a service.
 #[derive(Debug, Clone)]
-pub(super) struct Request {
+pub(super) struct Request<'a> {
     pub(super) method: Method,
     /// Begins with a slash.
     pub(super) path: String,
+    pub(super) query: Vec<(&'a str, String)>,
     pub(super) body: Option<Value>,
+    /// Statuses of errors that the caller handles.
+    pub(super) expected: &'a [u16],
 }
 
-impl Request {
+impl Request<'_> {
     pub(super) fn get(path: impl Into<String>) -> Self {
         Self {
             method: Method::GET,
             path: path.into(),
+            query: Vec::new(),
             body: None,
+            expected: &[],
         }
     }
 
@@ -41,12 +55,19 @@ impl Request {
     }
 }
 
+/// An answer, or an error that the caller expected.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    /// `null` if the answer has no body.
+    pub(super) body: Value,
+}
+
 pub(super) struct RemoteClient {
     service: String,
     base: String,
     key: Option<Secret>,
-    /// `Token` or another word before the key in the header `Authorization`.
-    key_word: &'static str,
+    key_header: KeyHeader,
     timeout: Duration,
     /// Made with the first request, since it reads the certificates of the system.
     client: OnceLock<reqwest::Client>,
@@ -57,14 +78,14 @@ impl RemoteClient {
         name: &str,
         base: &str,
         key: Option<Secret>,
-        key_word: &'static str,
+        key_header: KeyHeader,
         timeout: Duration,
     ) -> Self {
         Self {
             service: format!("{name} at {base}"),
             base: base.to_owned(),
             key,
-            key_word,
+            key_header,
             timeout,
             client: OnceLock::new(),
         }
@@ -83,9 +104,9 @@ impl RemoteClient {
         Ok(self.client.get_or_init(|| made))
     }
 
-    /// Sends the request once. The answer is `null` if it has no body.
-    pub(super) async fn send(&self, request: Request) -> Result<Value, LongTermError> {
-        let response = self.call(request)?.send().await;
+    /// Sends the request once. A status of an error is an error unless the request expects it.
+    pub(super) async fn send(&self, request: Request<'_>) -> Result<Reply, LongTermError> {
+        let response = self.call(&request)?.send().await;
         let response = response.map_err(|error| self.failed(error))?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = http::read(response, ANSWER_BYTES).await;
@@ -93,21 +114,35 @@ impl RemoteClient {
             Unread::TooLarge => self.unreadable(format!("it has more than {ANSWER_BYTES} bytes")),
             Unread::Failed(error) => self.failed(error),
         })?;
-        match status.is_success() {
-            false => Err(self.error(status, &headers, &body)),
-            true if body.is_empty() => Ok(Value::Null),
-            true => self.json(&body),
+        if !status.is_success() && !request.expected.contains(&status.as_u16()) {
+            return Err(self.error(status, &headers, &body));
         }
+        Ok(Reply {
+            status: status.as_u16(),
+            body: match (body.is_empty(), status.is_success()) {
+                (true, _) => Value::Null,
+                (false, true) => self.json(&body)?,
+                // The page of an error need not be JSON.
+                (false, false) => serde_json::from_slice(&body).unwrap_or_default(),
+            },
+        })
     }
 
-    fn call(&self, request: Request) -> Result<RequestBuilder, LongTermError> {
+    fn call(&self, request: &Request<'_>) -> Result<RequestBuilder, LongTermError> {
         let url = Url::parse(&format!("{}{}", self.base, request.path));
-        let url = url.map_err(|error| self.rejected(format!("the address: {error}")))?;
-        let mut call = self.client()?.request(request.method, url);
+        let mut url = url.map_err(|error| self.rejected(format!("the address: {error}")))?;
+        if !request.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(&request.query);
+        }
+        let mut call = self.client()?.request(request.method.clone(), url);
         call = call.header("Accept", "application/json");
         if let Some(key) = &self.key {
-            let word = self.key_word;
-            call = call.header("Authorization", format!("{word} {}", key.reveal()));
+            call = match self.key_header {
+                KeyHeader::Authorization(word) => {
+                    call.header("Authorization", format!("{word} {}", key.reveal()))
+                }
+                KeyHeader::ApiKey => call.header("X-API-Key", key.reveal()),
+            };
         }
         Ok(match &request.body {
             Some(body) => call.json(body),
@@ -123,18 +158,25 @@ impl RemoteClient {
     }
 
     fn error(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> LongTermError {
-        let service = self.service.clone();
         let said = http::said(body, self.key.as_ref());
+        self.status_error(status.as_u16(), &said, http::retry_after(headers))
+    }
+
+    /// The error for this status, or for a code that means the same.
+    pub(super) fn status_error(
+        &self,
+        status: u16,
+        said: &str,
+        wait: Option<Duration>,
+    ) -> LongTermError {
+        let service = self.service.clone();
         let what = match said.is_empty() {
-            true => format!("it answered {}", status.as_u16()),
-            false => format!("it answered {}: {said}", status.as_u16()),
+            true => format!("it answered {status}"),
+            false => format!("it answered {status}: {said}"),
         };
-        match status.as_u16() {
+        match status {
             401 | 403 => LongTermError::Refused { service, what },
-            429 => LongTermError::TooOften {
-                service,
-                wait: http::retry_after(headers),
-            },
+            429 => LongTermError::TooOften { service, wait },
             300..=399 => LongTermError::Rejected {
                 service,
                 what: format!("{what}, a redirect, which is not followed; correct the address"),

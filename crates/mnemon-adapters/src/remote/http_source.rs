@@ -40,7 +40,7 @@ impl HttpSource {
             .client
             .send(Request::post(self.path.clone(), body))
             .await?;
-        let entries = self.client.list(&reply, "/results")?.iter();
+        let entries = self.client.list(&reply.body, "/results")?.iter();
         let mut found = Vec::new();
         for (place, entry) in entries.enumerate() {
             if !entry.is_object() {

@@ -62,7 +62,7 @@ impl OpenSearch {
     ) -> Result<Vec<ExternalHit>, LongTermError> {
         let path = format!("{}/_search", self.path);
         let request = Request::post(path, self.body(ctx, query, limit));
-        let reply = self.client.send(request).await?;
+        let reply = self.client.send(request).await?.body;
         let entries = self.client.list(&reply, "/hits/hits")?.iter();
         let mut found = Vec::new();
         for entry in entries {
@@ -77,7 +77,7 @@ impl OpenSearch {
 
     pub(super) async fn check(&self) -> Result<RemoteReport, LongTermError> {
         let path = format!("{}/_mapping", self.path);
-        let reply = self.client.send(Request::get(path)).await?;
+        let reply = self.client.send(Request::get(path)).await?.body;
         let Some(indexes) = reply.as_object() else {
             return Err(self.client.unreadable("it is not an object"));
         };

@@ -9,7 +9,7 @@ use mnemon_core::{Ctx, Invalid, Owner, Tenant};
 use serde_json::Value;
 
 use super::address::{base_of, check_encrypted, http_url};
-use super::client::RemoteClient;
+use super::client::{KeyHeader, RemoteClient};
 use super::http_source::HttpSource;
 use super::opensearch::OpenSearch;
 use super::{Remote, RemoteConfig};
@@ -128,11 +128,12 @@ pub(super) fn client_of(
     if url.query().is_some() {
         return Err(Invalid::new("url", "must not contain a `?`"));
     }
-    let origin = base_of(&url);
+    let origin = base_of(&url, "");
     let path = url.path().trim_end_matches('/').to_owned();
     let base = origin.strip_suffix(path.as_str()).unwrap_or(&origin);
     check_encrypted(base, config.key.as_ref())?;
-    let client = RemoteClient::at(service, base, config.key.clone(), key_word, config.timeout);
+    let header = KeyHeader::Authorization(key_word);
+    let client = RemoteClient::at(service, base, config.key.clone(), header, config.timeout);
     Ok((client, path))
 }
 

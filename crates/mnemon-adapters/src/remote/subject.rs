@@ -1,6 +1,6 @@
 //! Whose memory is meant, in the names of a service, and what was said.
 
-use mnemon_core::{Block, Ctx, Message, Owner, Role, Tenant};
+use mnemon_core::{Block, Ctx, Message, Owner, Role, Tenant, Time};
 use serde_json::{Value, json};
 
 /// Whose memory is meant.
@@ -20,6 +20,19 @@ impl Subject {
             session: owner.session.clone(),
         }
     }
+
+    /// A name of this conversation that no other conversation of any user has: 32 hexadecimal digits.
+    pub(super) fn conversation(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for part in [Some(&self.user), self.agent.as_ref(), self.session.as_ref()] {
+            let bytes = part.map_or(&[][..], |part| part.as_bytes());
+            hasher.update(&[u8::from(part.is_some())]);
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        }
+        let digest = hasher.finalize().to_hex();
+        digest.chars().take(32).collect()
+    }
 }
 
 /// Users of the default tenant keep their names. Names of other tenants, and those with a colon, come
@@ -37,6 +50,8 @@ fn user_name(tenant: &Tenant, user: Option<&str>) -> String {
 pub(super) struct Said {
     pub(super) role: &'static str,
     pub(super) text: String,
+    /// When it was said, if the message has the time in the form of RFC 3339.
+    pub(super) at: Option<Time>,
 }
 
 impl Said {
@@ -51,7 +66,9 @@ impl Said {
         };
         let text = message.text_content();
         let is_wanted = !text.trim().is_empty() && !message.content.iter().any(is_call);
-        is_wanted.then_some(Self { role, text })
+        let at = message.timestamp.as_deref();
+        let at = at.and_then(|at| at.parse().ok());
+        is_wanted.then_some(Self { role, text, at })
     }
 
     /// The form that most services take.
@@ -63,6 +80,26 @@ impl Said {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_two_conversations_share_a_name() {
+        let subject = |user: &str, agent: Option<&str>, session: Option<&str>| Subject {
+            user: user.to_owned(),
+            agent: agent.map(str::to_owned),
+            session: session.map(str::to_owned),
+        };
+        let names = [
+            subject("ann", None, None),
+            subject("ann", Some("x"), None),
+            subject("ann", None, Some("x")),
+            subject("ann", Some(""), Some("x")),
+            subject("annx", None, None),
+        ]
+        .map(|subject| subject.conversation());
+        for (place, name) in names.iter().enumerate() {
+            assert!(name.len() == 32 && !names[..place].contains(name), "{name}");
+        }
+    }
 
     #[test]
     fn no_two_users_share_a_name() {

@@ -1,92 +1,113 @@
-//! Remote memories, against a strict double of their API.
+//! Remote memories, against strict doubles of their APIs.
+
+mod acontext;
+mod failures;
+mod live;
+mod mem0;
+mod reme;
+mod zep;
 
 use std::time::Duration;
 
 use mnemon_adapters::llm::Secret;
 use mnemon_adapters::remote::{Remote, RemoteConfig};
 use mnemon_core::longterm::{LongTerm, LongTermError, RemoteCheck};
-use mnemon_core::{Ctx, ErrorKind, Message, Owner, Role, Tenant, Time};
-use mnemon_testkit::fakes::{MEM0_KEY, Mem0Double, Mem0Mischief};
+use mnemon_core::{Ctx, Message, Owner, Role, Tenant, Time};
+use mnemon_testkit::fakes::{DOUBLE_KEY, MemoryDouble, MemoryService};
+
+/// Long enough for a loaded machine.
+const PATIENT: Duration = Duration::from_secs(300);
 
 fn ctx(tenant: &str) -> Ctx {
     let tenant: Tenant = tenant.parse().unwrap();
     Ctx::new(tenant, "test", Time::EPOCH)
 }
 
-fn remote(host: &str, key: &str, timeout: Duration) -> Remote {
+fn open(url: &str, key: Option<&str>, timeout: Duration) -> Remote {
     Remote::open(RemoteConfig {
-        url: format!("mem0+http://{host}"),
-        key: Some(Secret::new(key)),
+        url: url.to_owned(),
+        key: key.map(Secret::new),
         timeout,
     })
     .unwrap()
 }
 
-/// Long enough for a loaded machine.
-const PATIENT: Duration = Duration::from_secs(300);
+/// The memory in a double.
+fn remote(double: &MemoryDouble) -> Remote {
+    open(&double.url(), Some(DOUBLE_KEY), PATIENT)
+}
 
 fn said(text: &str) -> Message {
     Message::text("m", Role::User, text)
 }
 
-#[tokio::test]
-async fn mem0_takes_messages_and_gives_them_to_their_user_only() {
-    let double = Mem0Double::start();
-    let remote = remote(&double.host(), MEM0_KEY, PATIENT);
-    let (ann, bob) = (Owner::of(Some("ann"), None), Owner::of(Some("bob"), None));
+fn owner(user: &str) -> Owner {
+    Owner::of(Some(user), None)
+}
+
+async fn record(remote: &Remote, user: &str, texts: &[&str]) -> Result<(), LongTermError> {
+    let messages: Vec<Message> = texts.iter().map(|text| said(text)).collect();
+    remote
+        .record(&ctx("default"), &owner(user), &messages)
+        .await
+}
+
+async fn ask(remote: &Remote, tenant: &str, user: &str) -> String {
+    let (ctx, owner) = (ctx(tenant), owner(user));
+    let found = remote.retrieve(&ctx, &owner, &said("tea?")).await;
+    found.unwrap()
+}
+
+/// Messages come back to the user who said them, and to nobody else.
+async fn keeps_users_apart(service: MemoryService) {
+    let double = MemoryDouble::start(service);
+    let remote = remote(&double);
+    assert_eq!(ask(&remote, "default", "ann").await, "", "before");
     let messages = [
         said("I like tea"),
         Message::text("s", Role::System, "be brief"),
+        Message::text("a", Role::Assistant, "Noted"),
     ];
+    let default = ctx("default");
     remote
-        .record(&ctx("default"), &ann, &messages)
+        .record(&default, &owner("ann"), &messages)
         .await
         .unwrap();
-    let known = vec![("ann".to_owned(), "I like tea".to_owned())];
-    assert_eq!(double.memories(), known, "system messages stay here");
-    let ask = async |tenant: &str, owner: &Owner| {
-        remote
-            .retrieve(&ctx(tenant), owner, &said("tea?"))
-            .await
-            .unwrap()
-    };
-    assert_eq!(ask("default", &ann).await, "I like tea");
-    assert_eq!(ask("default", &bob).await, "");
-    assert_eq!(ask("acme", &ann).await, "", "another tenant's ann");
-    assert_eq!(double.refused(), Vec::<String>::new());
-    let report = remote.check(&ctx("default")).await.unwrap();
+    remote
+        .record(&ctx("acme"), &owner("ann"), &[said("I like milk")])
+        .await
+        .unwrap();
+    assert_eq!(ask(&remote, "default", "ann").await, "I like tea\nNoted");
+    assert_eq!(ask(&remote, "default", "bob").await, "");
+    assert_eq!(ask(&remote, "acme", "ann").await, "I like milk");
+    assert_eq!(double.memories().len(), 3, "system messages stay here");
+    let report = remote.check(&default).await.unwrap();
     assert_eq!(report.capabilities, ["record", "retrieve", "search"]);
+    assert!(report.service.contains("127.0.0.1"), "{report:?}");
+    assert_eq!(double.refused(), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn each_failure_of_mem0_has_its_kind_and_shows_no_key() {
-    let double = Mem0Double::start();
-    let short = Duration::from_millis(300);
-    for (mischief, timeout, kind) in [
-        (Mem0Mischief::Hang, short, ErrorKind::Unavailable),
-        (Mem0Mischief::Status(500), PATIENT, ErrorKind::Unavailable),
-        (Mem0Mischief::Status(429), PATIENT, ErrorKind::TooOften),
-        (Mem0Mischief::Status(302), PATIENT, ErrorKind::Invalid),
-        (Mem0Mischief::Status(403), PATIENT, ErrorKind::Denied),
-        (Mem0Mischief::Truncated, PATIENT, ErrorKind::Foreign),
-        (Mem0Mischief::WrongTypes, PATIENT, ErrorKind::Foreign),
-    ] {
-        double.misbehave(std::slice::from_ref(&mischief));
-        let remote = remote(&double.host(), MEM0_KEY, timeout);
-        let owner = Owner::of(Some("ann"), None);
-        let found = remote
-            .retrieve(&ctx("default"), &owner, &said("tea?"))
-            .await;
-        let error: LongTermError = found.unwrap_err();
-        assert_eq!(error.kind(), kind, "{mischief:?}: {error}");
-        assert!(!format!("{error} {error:?}").contains(MEM0_KEY), "{error}");
-    }
-    let wrong = remote(&double.host(), "other-key", PATIENT);
-    let error = wrong.check(&ctx("default")).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Denied);
-    let host = double.host();
-    drop(double);
-    let absent = remote(&host, MEM0_KEY, PATIENT);
-    let error = absent.check(&ctx("default")).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+async fn mem0_keeps_users_apart() {
+    keeps_users_apart(MemoryService::Mem0).await;
+}
+
+#[tokio::test]
+async fn mem0_v1_keeps_users_apart() {
+    keeps_users_apart(MemoryService::Mem0V1).await;
+}
+
+#[tokio::test]
+async fn self_hosted_mem0_keeps_users_apart() {
+    keeps_users_apart(MemoryService::Mem0Oss).await;
+}
+
+#[tokio::test]
+async fn zep_keeps_users_apart() {
+    keeps_users_apart(MemoryService::Zep).await;
+}
+
+#[tokio::test]
+async fn reme_keeps_users_apart() {
+    keeps_users_apart(MemoryService::Reme).await;
 }

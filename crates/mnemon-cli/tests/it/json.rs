@@ -194,7 +194,7 @@ fn calls_of(of: &'static str) -> impl Iterator<Item = (&'static str, Vec<&'stati
     })
 }
 
-fn schema() -> Schema {
+pub(crate) fn schema() -> Schema {
     Schema(mnemon_operations::schema::document())
 }
 
@@ -269,7 +269,13 @@ fn every_answer_has_its_documented_shape() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // The weights of a model are too large for a test; a redelivery needs a server that failed
     // before, and `top` a server, which has a test of its own.
-    let elsewhere = ["model pull", "webhook redeliver", "top", "top --ready"];
+    let elsewhere = [
+        "model pull",
+        "webhook redeliver",
+        "top",
+        "top --ready",
+        "remote check",
+    ];
     let called = calls().chain(calls_of(CALLS_OF_MODEL));
     let called = called.map(|(command, _)| command);
     let called: BTreeSet<&str> = called.chain(elsewhere).collect();

@@ -1,24 +1,39 @@
 //! Memories and knowledge that other services keep, as the configuration names them.
 
-use mnemon_testkit::fakes::{Endpoint, MEM0_KEY, Mem0Double, Mem0Mischief, Move};
-use serde_json::json;
+use mnemon_testkit::fakes::{DOUBLE_KEY, Endpoint, MemoryDouble, MemoryService, Move, Treatment};
+use serde_json::{Value, json};
 
-use crate::sandbox::Sandbox;
+use crate::json::schema;
+use crate::sandbox::{Ran, Sandbox};
 
-#[test]
-fn a_remote_long_term_memory_is_used_and_its_outbox_sent_by_upkeep() {
-    let double = Mem0Double::start();
-    let url = format!("mem0+http://{}", double.host());
-    let sandbox = Sandbox::new()
-        .with("MNEMON_LONG_TERM_URL", &url)
-        .with("MNEMON_LONG_TERM_KEY", MEM0_KEY);
-    let chat = |args: &[&str]| sandbox.run(&[&["chat"], args, &["--user", "ann"]].concat());
-    chat(&["append", "monday", "I am allergic to peanuts."]).ok();
-    double.misbehave(&[Mem0Mischief::Status(503)]);
-    let recorded = chat(&["record", "monday"]);
-    assert_eq!(recorded.code, 0, "{recorded:?}");
-    let notice = "wait in the outbox";
-    assert!(recorded.err.contains(notice), "{recorded:?}");
+/// A program whose long-term memory is this double, with the user ann.
+fn sandbox(double: &MemoryDouble) -> Sandbox {
+    Sandbox::new()
+        .with("MNEMON_LONG_TERM_URL", &double.url())
+        .with("MNEMON_LONG_TERM_KEY", DOUBLE_KEY)
+}
+
+fn chat(sandbox: &Sandbox, args: &[&str]) -> Ran {
+    sandbox.run(&[&["chat"], args, &["--user", "ann"]].concat())
+}
+
+/// The last message as a model gets it, and the notices of the answer.
+fn prepared(sandbox: &Sandbox, session: &str) -> (String, String) {
+    let run = chat(sandbox, &["prepare", session, "--mode", "static", "--json"]);
+    let answer: Value = serde_json::from_str(&run.out).unwrap();
+    let last = answer["messages"].as_array().unwrap().last();
+    (last.unwrap().to_string(), answer["notices"].to_string())
+}
+
+/// A recording that fails waits in the outbox, and upkeep sends it once.
+fn sends_again(service: MemoryService) {
+    let double = MemoryDouble::start(service);
+    let sandbox = sandbox(&double);
+    chat(&sandbox, &["append", "monday", "I am allergic to peanuts."]).ok();
+    double.misbehave(&[Treatment::Status(503)]);
+    let recorded = chat(&sandbox, &["record", "monday"]);
+    assert_eq!(recorded.code, 0, "{service:?}: {recorded:?}");
+    assert!(recorded.err.contains("wait in the outbox"), "{recorded:?}");
     let stats = sandbox.run(&["stats", "--json"]).json();
     assert_eq!(stats["outbox"]["waiting"], 1, "{stats}");
     let stats = sandbox.run(&["stats"]).ok();
@@ -26,18 +41,117 @@ fn a_remote_long_term_memory_is_used_and_its_outbox_sent_by_upkeep() {
     assert!(stats.contains(outbox), "{stats}");
     let upkeep = sandbox.run(&["upkeep"]).ok();
     let sent = "1 recordings sent to the long-term memory";
-    assert!(upkeep.contains(sent), "{upkeep}");
-    let known = ("ann".to_owned(), "I am allergic to peanuts.".to_owned());
-    assert_eq!(double.memories(), [known]);
+    assert!(upkeep.contains(sent), "{service:?}: {upkeep}");
+    let texts = double.memories().into_iter().map(|(_, text)| text);
+    assert_eq!(texts.collect::<Vec<_>>(), ["I am allergic to peanuts."]);
     let stats = sandbox.run(&["stats", "--json"]).json();
     assert!(stats["outbox"].is_null(), "{stats}");
-    chat(&["append", "friday", "Which snacks may I eat?"]).ok();
-    let prepared = chat(&["prepare", "friday", "--mode", "static", "--json"]).json();
-    let last = prepared["messages"].as_array().unwrap().last().unwrap();
-    assert!(last.to_string().contains("allergic"), "{last}");
-    assert_eq!(double.refused(), Vec::<String>::new());
     let shown = sandbox.run(&["config", "--json"]).ok();
-    assert!(!shown.contains(MEM0_KEY), "{shown}");
+    assert!(!shown.contains(DOUBLE_KEY), "{shown}");
+    assert_eq!(double.refused(), Vec::<String>::new());
+}
+
+/// A retrieval that fails finds nothing, with a notice; the conversation is prepared all the same.
+fn goes_on_without(service: MemoryService) {
+    let double = MemoryDouble::start(service);
+    let sandbox = sandbox(&double);
+    chat(&sandbox, &["append", "monday", "I am allergic to peanuts."]).ok();
+    chat(&sandbox, &["record", "monday"]).ok();
+    chat(&sandbox, &["append", "friday", "Which snacks may I eat?"]).ok();
+    double.misbehave(&[Treatment::Status(500)]);
+    let (message, notices) = prepared(&sandbox, "friday");
+    assert!(message.contains("snacks"), "{message}");
+    assert!(!message.contains("allergic"), "{message}");
+    let notice = "Nothing was retrieved from long-term memory";
+    assert!(notices.contains(notice), "{service:?}: {notices}");
+    let (message, notices) = prepared(&sandbox, "friday");
+    assert!(message.contains("allergic"), "{service:?}: {message}");
+    assert!(!notices.contains(notice), "{notices}");
+    assert_eq!(double.refused(), Vec::<String>::new());
+}
+
+#[test]
+fn a_recording_that_a_service_did_not_take_is_sent_by_upkeep() {
+    MemoryService::ALL.into_iter().for_each(sends_again);
+}
+
+#[test]
+fn a_retrieval_that_fails_is_empty_with_a_notice() {
+    MemoryService::ALL.into_iter().for_each(goes_on_without);
+}
+
+#[test]
+fn a_check_shows_the_capabilities_of_each_service() {
+    for service in MemoryService::ALL {
+        let double = MemoryDouble::start(service);
+        let sandbox = Sandbox::new().with("MNEMON_LONG_TERM_KEY", DOUBLE_KEY);
+        let url = double.url();
+        let report = sandbox.run(&["remote", "check", &url, "--json"]).json();
+        let wrong = schema().check("remote check", &report);
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        let capabilities = report["capabilities"].as_array().unwrap();
+        assert!(capabilities.contains(&json!("retrieve")), "{report}");
+        let configured = sandbox.with("MNEMON_LONG_TERM_URL", &url);
+        let text = configured.run(&["remote", "check"]).ok();
+        assert!(text.contains("capabilities   record, retrieve"), "{text}");
+        assert!(double.memories().is_empty(), "nothing is changed");
+        assert_eq!(double.refused(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_check_that_fails_names_the_reason_and_a_remedy() {
+    let double = MemoryDouble::start(MemoryService::Zep);
+    let url = double.url();
+    let check = |key: &str, url: &str| {
+        let sandbox = Sandbox::new().with("MNEMON_LONG_TERM_KEY", key);
+        sandbox.run(&["remote", "check", url]).failed()
+    };
+    let (code, error) = check("wrong-key", &url);
+    assert_eq!(code, 5, "{error}");
+    assert!(error.contains("MNEMON_LONG_TERM_KEY"), "{error}");
+    assert!(!error.contains("wrong-key"), "{error}");
+    double.misbehave(&[Treatment::Truncated]);
+    let (code, error) = check(DOUBLE_KEY, &url);
+    assert!(
+        code != 0 && error.contains("is not JSON"),
+        "{code}: {error}"
+    );
+    double.misbehave(&[Treatment::Status(429)]);
+    let (code, error) = check(DOUBLE_KEY, &url);
+    assert!(code == 14 && error.contains("in 7 s"), "{code}: {error}");
+    let (code, error) = check(DOUBLE_KEY, "zap+https://host");
+    assert_eq!(code, 2, "{error}");
+    assert!(error.contains("zep+https://HOST"), "{error}");
+    let (code, error) = Sandbox::new().run(&["remote", "check"]).failed();
+    assert_eq!(code, 2, "{error}");
+    assert!(error.contains("long_term.url"), "{error}");
+    drop(double);
+    let (code, error) = check(DOUBLE_KEY, &url);
+    assert_eq!(code, 13, "{error}");
+    assert!(error.contains("cannot be reached"), "{error}");
+}
+
+#[test]
+fn a_check_of_a_knowledge_base_sends_no_key_of_another_service() {
+    let answer = json!({"results": []}).to_string();
+    let endpoint = Endpoint::start(vec![Move::status(200, &answer)]);
+    let url = format!("kb+{}/find", endpoint.url());
+    let sandbox = Sandbox::new().with("MNEMON_LONG_TERM_KEY", DOUBLE_KEY);
+    sandbox.run(&["remote", "check", &url]).ok();
+    let sandbox = sandbox.with("MNEMON_WIKI_KEY", "k-7");
+    sandbox.config(format!(
+        "[external.wiki]\nurl = \"{url}\"\nkey_env = \"MNEMON_WIKI_KEY\"\n"
+    ));
+    sandbox.run(&["remote", "check", &url]).ok();
+    let seen = endpoint.seen();
+    let heads: Vec<String> = seen.iter().map(|one| one.head.to_lowercase()).collect();
+    assert!(!heads[0].contains("authorization"), "{}", heads[0]);
+    assert!(
+        heads[1].contains("authorization: bearer k-7"),
+        "{}",
+        heads[1]
+    );
 }
 
 #[test]

@@ -272,7 +272,7 @@ fn parse_url(text: &str) -> Result<Option<String>, String> {
         return Ok(None);
     }
     let Some((_, address)) = text.split_once('+') else {
-        let what = "the address must begin with a service: mem0+https://…, opensearch+https://… or kb+https://…";
+        let what = "the address must begin with a service, such as mem0+https://…, zep+https://… or kb+https://…";
         return Err(what.to_owned());
     };
     address::check(address)?;

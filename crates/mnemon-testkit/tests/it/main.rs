@@ -6,6 +6,7 @@
     reason = "test code: a failure should panic"
 )]
 
+mod doubles;
 mod learning;
 mod meetings;
 mod planner;

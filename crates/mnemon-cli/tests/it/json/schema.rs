@@ -57,7 +57,7 @@ impl Schema {
     }
 
     /// What is wrong with the answer of a command.
-    pub(super) fn check(&self, command: &str, answer: &Value) -> Vec<String> {
+    pub(crate) fn check(&self, command: &str, answer: &Value) -> Vec<String> {
         self.check_shape(self.shape_of(command), answer)
     }
 

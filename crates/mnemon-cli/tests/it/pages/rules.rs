@@ -51,6 +51,7 @@ const fn rule(page: &'static str, command: &'static str, how: How) -> Rule {
 
 const COMPILES: How = How::NotRun("it compiles the program");
 const NO_MODEL: How = How::Exit(2, "no language model is configured");
+const ASKS_SERVICE: How = How::NotRun("it asks a service; tests of remotes ask doubles");
 const NO_DATA: How = How::NotRun("it needs data that is not in the repository");
 const SERVES: How = How::NotRun("it serves until it is stopped; tests of the server start it");
 const NEEDS_SERVER: How = How::NotRun("it needs a server; tests of the server ask one");
@@ -133,6 +134,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule("help mnemon learn", "mnemon learn improve…", NO_MODEL),
     rule("help mnemon llm", "mnemon llm check", NO_MODEL),
+    rule("help mnemon remote", "mnemon remote check…", ASKS_SERVICE),
     rule("help mnemon mcp", "mnemon mcp --http…", How::Server),
     rule(
         "help mnemon mcp",

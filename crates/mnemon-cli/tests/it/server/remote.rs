@@ -147,6 +147,7 @@ fn commands_and_options_of_this_machine_say_so() {
     let file = sandbox.file("tea.md", "Ann prefers tea");
     for (args, named) in [
         (vec!["llm", "usage"], "mnemon llm usage"),
+        (vec!["remote", "check"], "mnemon remote check"),
         (vec!["init"], "mnemon init"),
         (vec!["config"], "mnemon config"),
         (vec!["man", "pages"], "mnemon man"),
