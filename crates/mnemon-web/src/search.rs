@@ -239,8 +239,14 @@ const FACTORS: &[(&str, &str)] = &[
     ("importance", "importance"),
 ];
 
+/// Factors that are shown only where they change the score.
+const SELDOM: &[&str] = &["answer", "asking"];
+
 fn parts(hit: &Value, matched: &[&str]) -> Markup {
     let parts = hit.get("parts").unwrap_or(&Value::Null);
+    let is_shown =
+        |name: &str| !SELDOM.contains(&name) || (parts.number(name) - 1.0).abs() >= 0.005;
+    let factors = FACTORS.iter().filter(|(name, _)| is_shown(name));
     html! {
         table.parts {
             thead.hidden { tr { th { "Part" } th { "Size" } th { "Value" } } }
@@ -249,7 +255,7 @@ fn parts(hit: &Value, matched: &[&str]) -> Markup {
                     @let value = parts.number(name);
                     tr { th scope="row" { (words) } td { (chart::bar(value)) } td.count { (format!("{value:.2}")) } }
                 }
-                @for (name, words) in FACTORS {
+                @for (name, words) in factors {
                     @let value = parts.number(name);
                     // A factor of 1 changes nothing, and is half of the bar.
                     tr.factor { th scope="row" { (words) } td { (chart::bar(value / 2.0)) } td.count { "×" (format!("{value:.2}")) } }
