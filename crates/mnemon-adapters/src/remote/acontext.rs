@@ -137,7 +137,7 @@ impl Acontext {
             });
         }
         skills.retain(|skill| skill.shared > 0);
-        skills.sort_by(|one, other| other.shared.cmp(&one.shared));
+        skills.sort_by_key(|skill| std::cmp::Reverse(skill.shared));
         Ok(skills)
     }
 

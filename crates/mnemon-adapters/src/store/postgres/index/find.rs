@@ -122,16 +122,11 @@ impl DatabaseIndex {
     ) -> Result<Option<Answer>, Failure> {
         let mut lease = pool.take().await?;
         let begun = self.begin(&mut lease, grant).await?;
-        let begun = begun.filter(|begun| begun.moment.has_seen(&at_least));
-        let Some(Begun {
-            moment,
-            models,
-            has_near,
-        }) = begun
-        else {
+        let Some(begun) = begun.filter(|begun| begun.moment.has_seen(&at_least)) else {
             lease.end("ROLLBACK").await?;
             return Ok(None);
         };
+        let (moment, models, has_near) = (begun.moment, begun.models, begun.has_near);
         let names: HashMap<i64, ModelId> =
             models.iter().map(|it| (it.number, it.id.clone())).collect();
         let scope = Scope::new(grant, &probe.filter, moment.tenant);
