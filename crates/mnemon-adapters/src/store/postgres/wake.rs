@@ -5,9 +5,10 @@
 //! follow each other closely share a notification. One that is lost does no harm: listeners also
 //! compare the number of the newest change, only less often.
 //!
-//! The listening connection is opened when something first listens. It sends itself a message every
-//! few seconds: when that is not heard, as behind PgBouncer in transaction mode, the store does not
-//! claim to hear others, and listeners ask every second.
+//! The listening connection is opened when something first listens. Another connection sends it a
+//! message every few seconds: when that is not heard, as behind PgBouncer in transaction mode, the
+//! store does not claim to hear others, and listeners ask every second. A message that it sent itself
+//! would be heard there, too.
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -136,6 +137,7 @@ impl Shared {
         Some(tenants.map(|tenant| tenant.as_str().to_owned()).collect())
     }
 
+    /// Sends a message for each of these tenants; an empty name makes a check of the own connection.
     async fn notify(&self, tenants: Vec<String>) -> Result<(), Failure> {
         // It need not survive a crash, so it does not wait for the disk.
         let sql = "SELECT set_config('synchronous_commit', 'off', true),
@@ -176,11 +178,9 @@ impl Shared {
                 }
             }
         });
-        let listen = "SET synchronous_commit = off; LISTEN mnemon";
-        client.batch_execute(listen).await?;
-        let check = format!("SELECT pg_notify('mnemon', '{}')", self.token);
+        client.batch_execute("LISTEN mnemon").await?;
         loop {
-            client.batch_execute(&check).await?;
+            self.notify(vec![String::new()]).await?;
             let deadline = Instant::now() + CHECK;
             let mut is_heard = false;
             while let Ok(message) = timeout_at(deadline, messages.recv()).await {

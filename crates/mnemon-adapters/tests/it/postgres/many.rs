@@ -4,8 +4,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use mnemon_core::{Batch, Claim, Claimed, Ctx, Grant, Op, Policy, Right, Store, Tenant};
+use tokio_postgres::AsyncMessage;
 
-use super::{database, note};
+use super::{database, note, rows};
 use crate::kit::{ctx, grant, open, wait};
 
 /// Long enough for the slowest machine: waiting ends as soon as something happens.
@@ -140,6 +141,49 @@ fn a_server_whose_listening_connection_was_cut_looks_again() {
     assert_eq!(newest.unwrap(), 1);
     put(writer.as_ref(), &grant_of("u"));
     while heard.recv_timeout(PATIENCE).unwrap() != Some("u".parse().unwrap()) {}
+}
+
+/// The processes of the database server that sent the first message without a tenant, and that
+/// received it here.
+fn check_heard(url: String, store: std::sync::Arc<dyn Store>) -> (String, String) {
+    let work = async move {
+        let connecting = tokio_postgres::connect(&url, tokio_postgres::NoTls);
+        let (client, mut connection) = connecting.await.unwrap();
+        let (sender, mut received) = tokio::sync::mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            while let Some(Ok(message)) =
+                std::future::poll_fn(|context| connection.poll_message(context)).await
+            {
+                if let AsyncMessage::Notification(it) = message
+                    && it.payload().len() == 16
+                {
+                    let _ = sender.send(it.process_id());
+                }
+            }
+        });
+        let own = client.query_one("SELECT pg_backend_pid()", &[]).await;
+        let own: i32 = own.unwrap().get(0);
+        client.batch_execute("LISTEN mnemon").await.unwrap();
+        store.listen(Box::new(|_| ()));
+        let sender: i32 = received.recv().await.unwrap();
+        (sender.to_string(), own.to_string())
+    };
+    let thread = std::thread::spawn(move || mnemon_testkit::block_on(work));
+    thread.join().unwrap()
+}
+
+/// Behind PgBouncer in transaction mode a connection that listens hears itself, but no other.
+#[test]
+fn a_listening_connection_is_checked_by_another_one() {
+    let database = database!();
+    let store = open(&database.url());
+    let (sender, own) = check_heard(database.url(), std::sync::Arc::clone(&store));
+    let sql = "SELECT pid FROM pg_stat_activity
+         WHERE datname = current_database() AND query = 'LISTEN mnemon'";
+    let mut listening = rows(&database.url(), sql);
+    listening.retain(|process| *process != own);
+    assert_eq!(listening.len(), 1, "{listening:?}");
+    assert!(!listening.contains(&sender), "{listening:?} {sender}");
 }
 
 #[test]
