@@ -56,6 +56,8 @@ class Embeddings(http.server.BaseHTTPRequestHandler):
     """The endpoint /embeddings of OpenAI."""
 
     protocol_version = "HTTP/1.1"
+    # Head and body in one packet: the second of two would wait for the answer to the first.
+    wbufsize = 1 << 20
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))["input"]
