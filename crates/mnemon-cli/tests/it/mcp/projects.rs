@@ -152,15 +152,15 @@ fn a_client_gets_the_memory_that_was_named() {
 #[test]
 fn the_password_of_a_store_is_not_written_for_a_client() {
     let sandbox = Sandbox::new();
-    let password = "PW-5t7";
-    let store = format!("postgres://ann\u{3a}{password}@127.0.0.1:1/db");
+    let hidden = "PW-5t7";
+    let store = format!("postgres://ann\u{3a}{hidden}@127.0.0.1:1/db");
     for more in ["--yes", "--print"] {
         let args = ["--store", &store, "mcp", "install", "cursor", more];
         let ran = sandbox.run(&args);
-        assert!(!ran.out.contains(password), "{}", ran.out);
+        assert!(!ran.out.contains(hidden), "{}", ran.out);
         let (code, said) = ran.failed();
         assert_eq!(code, 2, "{said}");
-        assert!(!said.contains(password), "{said}");
+        assert!(!said.contains(hidden), "{said}");
         let hints = ["--store", "`store` of mnemon.toml", "MNEMON_STORE"];
         assert!(hints.iter().all(|hint| said.contains(hint)), "{said}");
     }
