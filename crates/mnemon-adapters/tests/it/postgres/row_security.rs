@@ -5,7 +5,7 @@ use mnemon_testkit::Fixture;
 use mnemon_testkit::make::{Caller, note};
 
 use super::Database;
-use crate::kit::{open, rounds, wait};
+use crate::kit::{open, wait};
 
 /// A database whose tables belong to a user to whom row-level security applies.
 pub(crate) struct Walled {
@@ -69,19 +69,9 @@ macro_rules! walled {
     };
 }
 
-/// The suites with row-level security take three minutes: they run with `MNEMON_TEST_FULL=1`.
-macro_rules! walled_in_full {
-    () => {
-        match rounds(1, 0) {
-            0 => return,
-            _ => walled!(),
-        }
-    };
-}
-
-mnemon_testkit::conformance!(conformance, walled_in_full!());
-mnemon_testkit::index_conformance!(index_conformance, walled_in_full!());
-mnemon_testkit::index_conformance!(database_index, walled_in_full!().searched_in_the_database());
+mnemon_testkit::conformance!(conformance, walled!());
+mnemon_testkit::index_conformance!(index_conformance, walled!());
+mnemon_testkit::index_conformance!(database_index, walled!().searched_in_the_database());
 
 #[test]
 fn a_copy_needs_a_user_who_sees_all_tenants() {
