@@ -4,6 +4,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use mnemon_core::external::ExternalHit;
 use mnemon_core::longterm::LongTermError;
 use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder, StatusCode, Url};
@@ -243,5 +244,21 @@ impl RemoteClient {
         let text = item.get(field).and_then(Value::as_str);
         let text = text.ok_or_else(|| self.unreadable(format!("`{field}` is not a text")))?;
         Ok(text.to_owned())
+    }
+
+    /// An item with these fields as a hit.
+    pub(super) fn hit(
+        &self,
+        item: &Value,
+        id: &str,
+        text: &str,
+    ) -> Result<ExternalHit, LongTermError> {
+        let created = item.get("created_at").and_then(Value::as_str);
+        Ok(ExternalHit {
+            id: self.text(item, id)?,
+            text: self.text(item, text)?,
+            created: created.and_then(|at| at.parse().ok()),
+            ..ExternalHit::default()
+        })
     }
 }

@@ -123,17 +123,8 @@ impl Protocol for Mem0 {
         let body = json!({"query": query, "filters": filters, "top_k": limit});
         let reply = self.client.send(Request::post(path, body)).await?;
         let found = self.client.list(&reply.body, place)?.iter();
-        found
-            .map(|item| {
-                let created = item.get("created_at").and_then(Value::as_str);
-                Ok(ExternalHit {
-                    id: self.client.text(item, "id")?,
-                    text: self.client.text(item, "memory")?,
-                    created: created.and_then(|at| at.parse().ok()),
-                    ..ExternalHit::default()
-                })
-            })
-            .collect()
+        let hit = |item| self.client.hit(item, "id", "memory");
+        found.map(hit).collect()
     }
 
     async fn check(&self) -> Result<RemoteReport, LongTermError> {

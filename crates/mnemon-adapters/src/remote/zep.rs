@@ -112,19 +112,10 @@ impl Protocol for Zep {
             return Ok(Vec::new());
         }
         let edges = self.client.list(&reply.body, "/edges")?.iter();
-        // A fact that another one has replaced is no longer true.
+        // A fact with this time was replaced by another one.
         let valid = edges.filter(|edge| edge.get("invalid_at").is_none_or(Value::is_null));
-        valid
-            .map(|edge| {
-                let created = edge.get("created_at").and_then(Value::as_str);
-                Ok(ExternalHit {
-                    id: self.client.text(edge, "uuid")?,
-                    text: self.client.text(edge, "fact")?,
-                    created: created.and_then(|at| at.parse().ok()),
-                    ..ExternalHit::default()
-                })
-            })
-            .collect()
+        let hit = |edge| self.client.hit(edge, "uuid", "fact");
+        valid.map(hit).collect()
     }
 
     async fn check(&self) -> Result<RemoteReport, LongTermError> {

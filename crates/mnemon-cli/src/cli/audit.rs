@@ -119,7 +119,7 @@ struct Pruned {
 
 fn prune(before: &str, dry_run: bool, yes: bool, door: &mut Door) -> Result<(), Error> {
     let ctx = door.ctx()?;
-    let before = when::past("before", before, ctx.now)?;
+    let before = when::past("--before", before, ctx.now)?;
     let log = log(door)?;
     let old = log.old_files(before)?;
     let files = text::count(old.paths.len() as u64, "file");

@@ -57,7 +57,7 @@ const SEARCH: &[(&str, Type)] = &[
     ("search_filters", Object),
 ];
 
-/// A text that begins like this is a fact that is no longer true.
+/// A text that begins like this is a fact that another one has replaced.
 pub const FORMERLY: &str = "formerly ";
 
 pub(super) fn answer(call: &Call, state: &mut State) -> Answer {
