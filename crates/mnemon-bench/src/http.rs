@@ -88,15 +88,20 @@ fn inside(folder: &Path) -> Outcome<String> {
 }
 
 /// A server in a process of its own, which ends with this.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     address: SocketAddr,
 }
 
 impl Server {
     fn ours(mnemon: &Path, folder: &Path) -> Outcome<Self> {
-        let mut child = program(mnemon, folder, &["serve", "--listen", "127.0.0.1:0"])
-            .args(["--log", "none"])
+        Self::start(program(mnemon, folder, &["serve"]))
+    }
+
+    /// A server of ours; the command says on which store.
+    pub(crate) fn start(mut command: Command) -> Outcome<Self> {
+        let mut child = command
+            .args(["--listen", "127.0.0.1:0", "--log", "none"])
             .stderr(Stdio::piped())
             .spawn()?;
         let mut lines = BufReader::new(child.stderr.take().ok_or("no messages")?).lines();
@@ -186,7 +191,7 @@ fn ids(server: &Server) -> Outcome<Vec<String>> {
 }
 
 /// The requests that `wrk` sends, as a program in Lua.
-struct Script(String);
+pub(crate) struct Script(String);
 
 /// Reports in a form that is easy to read.
 const DONE: &str = r#"
@@ -226,7 +231,7 @@ impl Script {
         Self(format!("{seeded}{text}"))
     }
 
-    fn searches() -> Self {
+    pub(crate) fn searches() -> Self {
         let body = |number| json!({"query": query(number)}).to_string();
         Self::of(
             "POST",
@@ -241,7 +246,7 @@ impl Script {
         Self::of("GET", requests)
     }
 
-    fn writes() -> Self {
+    pub(crate) fn writes() -> Self {
         let body = |n| json!({"content": format!("@ {}", note(n))}).to_string();
         Self::unique("/v1/records", (0..VARIETY).map(body))
     }
@@ -301,15 +306,20 @@ fn fill_chroma(server: &Server, records: usize) -> Outcome<String> {
 }
 
 /// What one run of `wrk` measured.
-struct Load {
-    p50: f64,
-    p99: f64,
-    rate: f64,
+pub(crate) struct Load {
+    pub p50: f64,
+    pub p99: f64,
+    pub rate: f64,
     errors: f64,
 }
 
 impl Load {
-    fn of(server: &Server, script: &Script, connections: usize, seconds: u64) -> Outcome<Self> {
+    pub(crate) fn of(
+        server: &Server,
+        script: &Script,
+        connections: usize,
+        seconds: u64,
+    ) -> Outcome<Self> {
         let file = tempfile::NamedTempFile::new()?;
         std::fs::write(file.path(), &script.0)?;
         let out = Command::new("wrk")

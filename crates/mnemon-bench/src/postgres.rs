@@ -1,6 +1,7 @@
 //! PostgreSQL beside SQLite and LangGraph's store: searches as a tenant grows, by the index in the
 //! database and by the one in memory; searches of many tenants; durable writes.
 
+mod servers;
 mod writes;
 
 use std::io::Write;
@@ -35,6 +36,9 @@ pub(crate) struct Extras {
     /// Measure single durable writes by 1, 8 and 64 writers, beside SQLite.
     #[arg(long)]
     writers: bool,
+    /// Measure 1, 2 and 4 servers on the database, with 16 connections in all.
+    #[arg(long)]
+    servers: bool,
     /// A python with langgraph-checkpoint-postgres: measures its PostgresStore with the same texts
     /// and vectors, in the schema `public` of the same database.
     #[arg(long)]
@@ -56,6 +60,10 @@ pub(crate) fn run(sizes: &[usize], url: &str, extras: &Extras) -> Outcome<()> {
     }
     if extras.writers {
         runtime.block_on(writes::singles(url))?;
+    }
+    if extras.servers {
+        runtime.block_on(servers::fill(url))?;
+        servers::run(url)?;
     }
     if let Some(python) = &extras.langgraph {
         for size in sizes {
@@ -170,7 +178,13 @@ async fn one(size: usize, url: &str, with_memory: bool, table: &mut Table) -> Ou
         let backend = open("memory")?.backend;
         measure("memory, hybrid", &backend, &grant, &probes, table).await?;
     }
-    Ok(())
+    let folder = tempfile::tempdir()?;
+    let file = format!("sqlite:{}", folder.path().join("m.db").display());
+    let backend = mnemon_adapters::open(&file)?.backend;
+    let start = Instant::now();
+    fill(&backend, &grant, &ctx, &embedder, 0..size).await?;
+    table.add("SQLite, ingest with vectors, records/s", rate(size, start));
+    measure("SQLite, hybrid", &backend, &grant, &probes, table).await
 }
 
 async fn fill(

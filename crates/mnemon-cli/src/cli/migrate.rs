@@ -45,6 +45,12 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
     door.local()?;
+    let option = |name: &str| matches!(name, "from" | "to").then(|| format!("--{name}"));
+    let done = copy(args, door).await;
+    done.map_err(|error| error.spelling(option))
+}
+
+async fn copy(args: Args, door: &mut Door) -> Result<(), Error> {
     let migration = wiring::migration(&door.config, &args.from, &args.to, args.dry_run)?;
     let tenant = &door.config.tenant;
     let only = matches!(tenant.origin, Origin::Flag(_)).then(|| tenant.value.clone());

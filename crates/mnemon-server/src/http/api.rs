@@ -65,13 +65,13 @@ impl Api {
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, Error> {
         let running = self.running.clone().read_owned().await;
-        let task = tokio::spawn(async move {
+        let done = wiring::run_request(async move {
             let done = work.await;
             drop(running);
             done
         });
-        task.await
-            .map_err(|error| Error::Internal(error.to_string()))
+        let panicked = || Error::Internal("the operation panicked".to_owned());
+        done.await.ok_or_else(panicked)
     }
 
     /// Returns when no such work is left.

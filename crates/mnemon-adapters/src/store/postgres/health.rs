@@ -7,14 +7,19 @@ use super::index::near::{self, Pgvector};
 use super::pool::{Call, Lease};
 use super::row_security::RowSecurity;
 use super::schema;
+use super::view::count;
 use crate::health::Finding;
 
 /// Without pgvector, for tenants whose index is not in memory.
 const SLOWER: &str = "of tenants that are searched in the database, the vectors of the newest \
     20000 records are compared one by one";
 
-/// Checks the connection, the version of the tables and the counts.
-pub(super) async fn examine(lease: &mut Lease) -> Result<Vec<Finding>, Failure> {
+/// Checks the connection, the version of the tables and the counts. Tenants with more than
+/// `all_vectors` are searched by an index of their vectors.
+pub(super) async fn examine(
+    lease: &mut Lease,
+    all_vectors: usize,
+) -> Result<Vec<Finding>, Failure> {
     let server = lease.one(Call::new("SHOW server_version")).await?;
     let mut findings = vec![Finding::good(
         "connection",
@@ -50,15 +55,22 @@ pub(super) async fn examine(lease: &mut Lease) -> Result<Vec<Finding>, Failure> 
         ),
         false => counts(lease).await?,
     });
-    findings.push(vectors(lease).await?);
+    findings.push(vectors(lease, all_vectors).await?);
     Ok(findings)
 }
 
 /// How the index in the database finds vectors.
-async fn vectors(lease: &mut Lease) -> Result<Finding, Failure> {
+async fn vectors(lease: &mut Lease, all_vectors: usize) -> Result<Finding, Failure> {
     let detail = match (near::is_ready(lease).await?, near::look(lease).await?) {
         (true, Pgvector::Installed(version)) => match unfilled(lease).await? {
-            0 => format!("pgvector {version}"),
+            0 => match unindexed(lease, all_vectors).await? {
+                0 => format!("pgvector {version}"),
+                lacking => format!(
+                    "pgvector {version}, but the index of {lacking} vectors is not complete; a \
+                     search builds it, and the log of the database says why if that fails. Until \
+                     then {SLOWER}"
+                ),
+            },
             waiting => format!(
                 "pgvector {version}, but {waiting} vectors are not in its column; `mnemon upkeep` \
                  adds them, and until then {SLOWER}"
@@ -88,6 +100,22 @@ async fn unfilled(lease: &mut Lease) -> Result<i64, Failure> {
     }
     let sql = "SELECT count(*) FROM mnemon.search WHERE near IS NULL AND model IS NOT NULL";
     Ok(lease.one(Call::new(sql)).await?.try_get(0)?)
+}
+
+/// Vectors of tenants that need an index of them, and have none that is complete; 0 where row-level
+/// security hides the rows.
+async fn unindexed(lease: &mut Lease, all_vectors: usize) -> Result<i64, Failure> {
+    if RowSecurity::of(lease).await?.is_active {
+        return Ok(0);
+    }
+    let sql = "SELECT coalesce(sum(count), 0)::bigint FROM (
+            SELECT count(*) AS count FROM mnemon.search s JOIN mnemon.models m ON m.num = s.model
+            WHERE m.dimension <= $2 AND NOT EXISTS (SELECT 1 FROM pg_index WHERE indisvalid
+                AND indexrelid = to_regclass('mnemon.search_near_' || m.num))
+            GROUP BY s.tenant, m.num HAVING count(*) > $1) AS lacking";
+    let call = Call::new(sql).with(count(all_vectors));
+    let call = call.with(count(near::MOST_DIMENSIONS));
+    Ok(lease.one(call).await?.try_get(0)?)
 }
 
 /// Whether the counts that are kept are those of the rows, and every record can be found.

@@ -23,7 +23,7 @@ use mnemon_core::{Audience, Features, Match, Record};
 
 use super::pool::Call;
 use super::rows::FoundBy;
-pub(super) use find::DatabaseIndex;
+pub(super) use find::{DatabaseIndex, VECTORS_PER_EXACT};
 pub(super) use speakers::speakers;
 
 /// The name of an audience in the table; empty for everyone.

@@ -1,7 +1,7 @@
 //! The index inside the database passes the suites of the index in memory, however candidates are
 //! chosen.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
@@ -196,6 +196,47 @@ fn the_index_of_vectors_is_built_when_it_is_needed() {
     assert_eq!(ids(find(&backend, &probe)), expected);
     let said = vectors_finding(&place.url());
     assert!(said.starts_with("pgvector 0."), "{said}");
+}
+
+#[test]
+fn an_index_that_another_server_did_not_complete_is_built() {
+    let place = InDatabase::new(database!(), LOOKED_UP);
+    if !has_pgvector(&place) {
+        return;
+    }
+    let (backend, url) = (place.backend(), place.database.url());
+    let notes = (0..300).map(|number| (note(&format!("note {number}")), Some(vector(number))));
+    put(&backend, notes.collect());
+    let probe = Probe {
+        vectors: vec![vector(7)],
+        ..Probe::new(Filter::all_of_tenant(), 5)
+    };
+    // The lock of the other server, which has begun and then dies.
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let other = runtime.block_on(async {
+        let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls)
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        let lock = "SELECT pg_advisory_lock(x'4d4e454e00000002'::bigint)";
+        client.batch_execute(lock).await.unwrap();
+        client
+    });
+    find(&backend, &probe);
+    let said = vectors_finding(&place.url());
+    assert!(
+        said.contains("the index of 300 vectors is not complete"),
+        "{said}"
+    );
+    drop(other);
+    let since = Instant::now();
+    while !has_index(&url) {
+        find(&backend, &probe);
+        assert!(since.elapsed().as_secs() < 60, "it is not built");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let said = vectors_finding(&place.url());
+    assert!(!said.contains("not complete"), "{said}");
 }
 
 /// Whether the index of the first model is complete.

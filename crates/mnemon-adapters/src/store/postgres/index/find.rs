@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use mnemon_core::dates::Asked;
 use mnemon_core::embed::ModelId;
@@ -34,7 +35,11 @@ const LOADED: usize = 2;
 /// Vectors that are compared one by one at the most.
 const COMPARED: usize = 20_000;
 /// So many times as many vectors are compared by the database as records are loaded at once.
-const VECTORS_PER_EXACT: usize = 20;
+pub(in crate::store::postgres) const VECTORS_PER_EXACT: usize = 20;
+/// How soon an index that is still missing is tried again, as another server may have died while it
+/// built it, and how soon after a failure.
+const BUILD_AGAIN: Duration = Duration::from_secs(2);
+const FAILED_AGAIN: Duration = Duration::from_secs(60);
 /// Records that are found by the days that are asked for, at the most.
 const OF_DAYS: usize = 150;
 /// Days that are asked for: intervals that are looked up at the most.
@@ -55,8 +60,8 @@ pub(in crate::store::postgres) struct DatabaseIndex {
     pool: Arc<Pool>,
     standby: Option<Arc<Standby>>,
     samples: Samples,
-    /// Models whose index this process has begun to build.
-    building: Mutex<HashSet<i64>>,
+    /// Models whose index this process builds, or may build again at a time.
+    building: Arc<Mutex<HashMap<i64, Option<Instant>>>>,
 }
 
 /// A model that the database knows.
@@ -80,7 +85,7 @@ impl DatabaseIndex {
             pool,
             standby,
             samples: Samples::default(),
-            building: Mutex::default(),
+            building: Arc::default(),
         }
     }
 
@@ -319,17 +324,25 @@ impl DatabaseIndex {
         Ok(calls)
     }
 
-    /// Builds the index of a model beside the searches, once.
+    /// Builds the index of a model while searches go on, once at a time.
     fn build(&self, model: &Model) {
         let mut building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        if building.insert(model.number) {
-            let (pool, number, dimension) =
-                (Arc::clone(&self.pool), model.number, model.id.dimension);
-            self.pool.runtime().spawn(async move {
-                // Until it is there, searches find by words only; `doctor` says so.
-                drop(near::build(pool, number, dimension).await);
-            });
+        let again = building.get(&model.number);
+        if again.is_some_and(|again| again.is_none_or(|again| Instant::now() < again)) {
+            return;
         }
+        building.insert(model.number, None);
+        let (pool, building) = (Arc::clone(&self.pool), Arc::clone(&self.building));
+        let (number, dimension) = (model.number, model.id.dimension);
+        self.pool.runtime().spawn(async move {
+            // Until it is there, vectors are compared one by one; `doctor` says so.
+            let pause = match near::build(pool, number, dimension).await {
+                Ok(()) => BUILD_AGAIN,
+                Err(_) => FAILED_AGAIN,
+            };
+            let mut building = building.lock().unwrap_or_else(PoisonError::into_inner);
+            building.insert(number, Some(Instant::now() + pause));
+        });
     }
 }
 

@@ -31,7 +31,7 @@ const UNFILLED_COLUMNS: &str = "(tenant, seq) WHERE near IS NULL AND model IS NO
 const MOST_WAIT: Duration = Duration::from_secs(600);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Dimensions that an index of half-precision vectors may have.
-const MOST_DIMENSIONS: usize = 4000;
+pub(in crate::store::postgres) const MOST_DIMENSIONS: usize = 4000;
 
 /// The statement that inserts what records are found by.
 pub(in crate::store::postgres) fn insert(with_near: bool) -> String {
