@@ -3,60 +3,45 @@
 //! The runtime's own pool panics when the system refuses its first thread (`ulimit -u`, too little
 //! memory). Here the work then runs on the thread that asked for it: later, but correctly.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-/// Threads of each kind at the most; more work waits in the queue.
+/// Threads at the most; more work waits in the queue.
 const MOST_THREADS: usize = 512;
 /// A thread without work for this long ends.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
 
+/// The name of the threads.
+const THREAD: &str = "mnemon-blocking";
+
 /// How a thread is started; tests pass one that fails.
 type Spawn = fn(&'static Workers) -> io::Result<()>;
 
 static WORKERS: Workers = Workers::new(spawn);
-/// Threads of whole requests. They wait for work of the others, which therefore needs its own.
-static REQUESTS: Workers = Workers::new(spawn);
-
-thread_local! {
-    static MAY_BLOCK: Cell<bool> = const { Cell::new(false) };
-}
 
 /// Runs the work on a thread where it may block, and waits for its result. `None` if it panicked.
-/// Where there is no runtime, or the thread may block, there is nobody to hold up, and the work runs
-/// here.
+/// Where there is no runtime there is nobody to hold up, and the work runs here.
 pub(crate) async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    if is_worker() || Handle::try_current().is_err() {
+    if tokio::runtime::Handle::try_current().is_err() {
         return Some(work());
     }
-    WORKERS.run(work).await
-}
-
-/// Carries out a request of a server to its end on a thread of its own, also if the caller is
-/// cancelled, and waits for the answer. `None` if it panicked. The threads that read requests stay
-/// free to refuse some, and within a request no read has to wake another thread.
-pub async fn request<T: Send + 'static>(
-    request: impl Future<Output = T> + Send + 'static,
-) -> Option<T> {
-    let runtime = Handle::try_current();
-    let work = move || {
-        let _entered = runtime.as_ref().map(Handle::enter);
-        futures::executor::block_on(request)
-    };
-    REQUESTS.run(work).await
+    let (sender, result) = oneshot::channel();
+    start(move || {
+        // A caller that was cancelled no longer waits for the result.
+        let _ = sender.send(work());
+    });
+    result.await.ok()
 }
 
 /// Whether this is one of the threads where work may block.
 pub(crate) fn is_worker() -> bool {
-    MAY_BLOCK.get()
+    std::thread::current().name() == Some(THREAD)
 }
 
 /// Runs the work on a thread where it may block, without waiting for it.
@@ -92,18 +77,6 @@ impl Workers {
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn run<T: Send + 'static>(
-        &'static self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Option<T> {
-        let (sender, result) = oneshot::channel();
-        self.start(Box::new(move || {
-            // A caller that was cancelled no longer waits for the result.
-            let _ = sender.send(work());
-        }));
-        result.await.ok()
     }
 
     fn start(&'static self, job: Job) {
@@ -163,12 +136,8 @@ fn run_caught(job: Job) {
 }
 
 fn spawn(workers: &'static Workers) -> io::Result<()> {
-    let thread = std::thread::Builder::new().name("mnemon-blocking".to_owned());
-    let work = || {
-        MAY_BLOCK.set(true);
-        workers.work();
-    };
-    thread.spawn(work).map(drop)
+    let thread = std::thread::Builder::new().name(THREAD.to_owned());
+    thread.spawn(|| workers.work()).map(drop)
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ mod open;
 mod private;
 mod store;
 
-pub use blocking::request as run_request;
 pub use files::{Disk, sweep_stale};
 pub use health::{BackupSummary, Examination, Finding};
 pub use http::client_of as http_client_of;

@@ -43,9 +43,11 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware;
+use futures::{FutureExt, join};
 use mnemon_core::Invalid;
 use mnemon_engine::access::Keys;
 use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
@@ -161,8 +163,9 @@ pub async fn serve(
 ) -> Result<(), Error> {
     let lock = Arc::new(lock(&served, &access).await?);
     access.check(address, &lock)?;
-    let tls = access.tls.map(Tls::open).transpose()?.map(Arc::new);
-    let (listener, address) = listen(address).await?;
+    let (tls, connecting) = (access.tls.map(Tls::open).transpose()?, Connecting::start()?);
+    let tls = tls.map(Arc::new);
+    let (listener, address) = connecting.run(listen(address)).await??;
     let hosts = Hosts::new(address.ip(), &access.hosts)?;
     let origins = Origins::new(&access.origins)?;
     let served = Arc::new(served);
@@ -211,19 +214,57 @@ pub async fn serve(
     tasks.spawn(background::embed_missing(served, claims.clone()));
     let audited = middleware::from_fn_with_state(audit, api::audit_refusals);
     let router = gated(router.layer(audited), gate, metrics.clone());
-    let stop = async {
-        stop.await;
-        stopping.send_replace(true);
-    };
     let stop_timeout = limits.stop_timeout;
-    server::serve(listener, router, connections, limits, tls, stop).await;
-    finish(&working, delivering, stop_timeout).await;
-    // Tasks that are left are ended with their set.
-    drop(tasks);
+    let asked = asked_to_stop(stopped);
+    let serving = server::serve(listener, router, connections, limits, tls, asked);
+    let stop = stop.map(|()| drop(stopping.send_replace(true)));
+    // Its signal handlers are there before the first client is answered.
+    let ((), ended) = join!(stop, connecting.run(serving));
+    ended?;
+    finish(&working, delivering, tasks, stop_timeout).await;
     let _ = timeout(stop_timeout, claims.release()).await;
     #[cfg(feature = "otel")]
     metrics.traces.stop().await;
     Ok(())
+}
+
+async fn asked_to_stop(mut stopped: watch::Receiver<bool>) {
+    // One without a sender has stopped, too.
+    let _ = stopped.wait_for(|stopped| *stopped).await;
+}
+
+/// Threads that read requests and write answers, and nothing else: however much the operations have
+/// to do, a request that is too many hears of it at once.
+struct Connecting(Option<Runtime>);
+
+impl Connecting {
+    fn start() -> Result<Self, Error> {
+        let runtime = Builder::new_multi_thread()
+            .thread_name("mnemon-http")
+            .enable_all()
+            .build();
+        let runtime = runtime.map_err(|error| Error::Internal(format!("no runtime: {error}")))?;
+        Ok(Self(Some(runtime)))
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Error> {
+        let runtime = self.0.as_ref();
+        let runtime = runtime.ok_or_else(|| Error::Internal("no runtime".to_owned()))?;
+        let ended = runtime.spawn(work).await;
+        ended.map_err(|error| Error::Internal(error.to_string()))
+    }
+}
+
+impl Drop for Connecting {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            // Waiting for its threads is not allowed where others run.
+            runtime.shutdown_background();
+        }
+    }
 }
 
 async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
@@ -234,14 +275,20 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error>
     Ok((listener, address))
 }
 
-/// Waits for work that has begun.
-async fn finish(working: &api::Api, delivering: Option<JoinHandle<()>>, most: Duration) {
+/// Waits for work that has begun. Tasks that are left are ended with their set.
+async fn finish(
+    working: &api::Api,
+    delivering: Option<JoinHandle<()>>,
+    tasks: JoinSet<()>,
+    most: Duration,
+) {
     if let Some(delivering) = delivering {
         // A delivery that is on its way is noted, so that it is not sent twice.
         let _ = timeout(most, delivering).await;
     }
     // Changes whose clients have hung up reach the audit log.
     let _ = timeout(most, working.finished()).await;
+    drop(tasks);
 }
 
 /// Every route but that of MCP.

@@ -328,7 +328,10 @@ fn a_target_with_other_data_and_a_missing_source_are_refused() {
     let before = seen(&sandbox, "sqlite:b.db", &[]);
     let (code, error) = migrate("sqlite:a.db", "sqlite:b.db");
     assert_eq!(code, 2, "{error}");
-    assert!(error.contains("--to: the target already holds other data"), "{error}");
+    assert!(
+        error.contains("--to: the target already holds other data"),
+        "{error}"
+    );
     assert_eq!(seen(&sandbox, "sqlite:b.db", &[]), before);
     let (_, error) = migrate("sqlite:a.db", "sqlite:./a.db");
     assert!(error.contains("is the source itself"), "{error}");

@@ -25,8 +25,7 @@ impl Memory {
         let records = self.records_of(Scope::Semantic);
         let external = self.external_knowledge();
         let external = external.search(records, ctx, query);
-        // The other service is asked first: our own search may hold this thread.
-        let (external, own) = join(external, self.search_stores(ctx, query)).await;
+        let (own, external) = join(self.search_stores(ctx, query), external).await;
         Ok(merge(own?, external, query.limit))
     }
 

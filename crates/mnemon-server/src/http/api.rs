@@ -15,6 +15,7 @@ use http_body_util::BodyExt;
 use mnemon_core::{Ctx, Invalid, Tenant};
 use mnemon_engine::Memory;
 use serde_json::{Map, Value, json};
+use tokio::runtime::Handle;
 
 use super::events::{self, Progress};
 use super::gate::is_json;
@@ -43,9 +44,12 @@ pub(super) struct Api {
     pub(super) upkeeps: Upkeeps,
     /// Held for reading by work that goes on without its client.
     running: Arc<tokio::sync::RwLock<()>>,
+    /// Where operations run. Requests may be read and refused elsewhere.
+    work: Handle,
 }
 
 impl Api {
+    /// Operations run on the runtime of the caller.
     pub(super) fn new(memory: Arc<Memory>, config: Config) -> Self {
         let quotas = Arc::new(wiring::quotas(&config));
         Self {
@@ -56,6 +60,7 @@ impl Api {
             seats: Mutex::default(),
             upkeeps: Upkeeps::default(),
             running: Arc::default(),
+            work: Handle::current(),
         }
     }
 
@@ -65,13 +70,13 @@ impl Api {
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, Error> {
         let running = self.running.clone().read_owned().await;
-        let done = wiring::run_request(async move {
+        let task = self.work.spawn(async move {
             let done = work.await;
             drop(running);
             done
         });
-        let panicked = || Error::Internal("the operation panicked".to_owned());
-        done.await.ok_or_else(panicked)
+        task.await
+            .map_err(|error| Error::Internal(error.to_string()))
     }
 
     /// Returns when no such work is left.

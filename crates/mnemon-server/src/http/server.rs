@@ -109,7 +109,6 @@ impl Guests {
         let mut end = pin!(end);
         loop {
             let accepted = tokio::select! {
-                // Its handlers must be there before the first client is answered.
                 biased;
                 () = &mut end => return,
                 Some(_) = self.tasks.join_next() => continue,

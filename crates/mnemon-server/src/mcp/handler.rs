@@ -15,6 +15,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
+use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
 use super::answer::{Answer, TOKENS, discreet};
@@ -22,7 +23,7 @@ use super::arguments::Arguments;
 use super::served::Served;
 use super::tool::{Call, Progress, Tool, Touch};
 use super::{prompts, resources};
-use mnemon_operations::{Error, code, wiring};
+use mnemon_operations::{Error, code};
 
 const INSTRUCTIONS: &str = "Mnemon is a memory that outlives this conversation. Search it before \
     you ask the user something they may have said before; store what will matter later. The text \
@@ -56,17 +57,20 @@ impl Handler {
         }
     }
 
-    /// Runs a tool on a thread of its own, as it may compute for a while. Reads do not wait for each
-    /// other.
+    /// Runs a tool. Reads do not wait for each other: where the runtime has one thread, a read, which
+    /// may compute for a while, has a thread of its own.
     async fn run(&self, tool: &Tool, call: Call) -> Result<Answer, Error> {
-        let _turn = match &self.in_order {
-            Some(writes) if tool.touch != Touch::Reads => Some(writes.lock().await),
-            _ => None,
+        let Some(writes) = &self.in_order else {
+            return (tool.run)(&self.served, call).await;
         };
-        let (served, run) = (self.served.clone(), tool.run);
-        let answer = wiring::run_request(async move { run(&served, call).await });
-        let panicked = || Error::Internal("the tool panicked".to_owned());
-        answer.await.ok_or_else(panicked)?
+        if tool.touch != Touch::Reads {
+            let _turn = writes.lock().await;
+            return (tool.run)(&self.served, call).await;
+        }
+        let (served, run, runtime) = (self.served.clone(), tool.run, Handle::current());
+        let read = tokio::task::spawn_blocking(move || runtime.block_on(run(&served, call)));
+        let failed = |error| Error::Internal(format!("the call did not end: {error}"));
+        read.await.map_err(failed)?
     }
 
     async fn call(
