@@ -20,6 +20,8 @@ use crate::measure::{Outcome, Table, Times};
 
 /// Different searches, records and vectors.
 const VARIETY: usize = 256;
+/// Rounds in which searches inside and over HTTP take turns.
+const ROUNDS: usize = 16;
 /// The length of the vectors that Chroma gets, which is that of ours.
 const DIMENSIONS: usize = 256;
 /// Records of one request while Chroma is filled.
@@ -36,8 +38,8 @@ pub(crate) fn run(
     let mnemon = sibling("mnemon")?;
     let folder = tempfile::tempdir()?;
     seed(&mnemon, folder.path(), records)?;
-    let inside = inside(folder.path())?;
     let ours = Server::ours(&mnemon, folder.path())?;
+    let one = one_connection(&ours, folder.path())?;
     let ids = ids(&ours)?;
     let mut table = Table::new(connections);
     for count in connections {
@@ -65,26 +67,73 @@ pub(crate) fn run(
     }
     println!("columns: connections of wrk; {records} records\n");
     table.print();
-    println!("\ninside one process, one after the other: {inside}");
+    println!("\n{one}");
     println!("{}", patience(&ours)?);
     println!("{}", overload(&ours)?);
     Ok(())
 }
 
-/// Medians of the same work without a server.
-fn inside(folder: &Path) -> Outcome<String> {
+/// Medians of the same work inside this process and over one connection of the server, in turns, so
+/// that the machine is the same for both.
+fn one_connection(server: &Server, folder: &Path) -> Outcome<String> {
     let memory = Mnemon::open(folder.join("mnemon.db"))?;
-    let searches = Times::of(VARIETY * 4, |number| {
-        block_on(memory.search(query(number % VARIETY).as_str())).map(|_| ())
-    })?;
+    let mut stream = TcpStream::connect(server.address)?;
+    stream.set_nodelay(true)?;
+    let (mut inside, mut outside) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        for number in (0..VARIETY).skip(round % 4).step_by(4) {
+            let start = Instant::now();
+            block_on(memory.search(query(number).as_str()))?;
+            inside.push(start.elapsed());
+        }
+        for number in (0..VARIETY).skip(round % 4).step_by(4) {
+            let body = json!({"query": query(number)}).to_string();
+            let start = Instant::now();
+            converse(&mut stream, server.address, &body)?;
+            outside.push(start.elapsed());
+        }
+    }
     let writes = Times::of(VARIETY, |number| {
         let content = format!("inside {number} {}", note(number));
         block_on(memory.add(content.as_str())).map(|_| ())
     })?;
-    let (search, write) = (searches.percentile(0.5), writes.percentile(0.5));
+    let [inside, outside] = [inside, outside].map(|times| Times::from(times).percentile(0.5));
     Ok(format!(
-        "search p50 {search:.0} µs, durable write p50 {write:.0} µs"
+        "one after the other: search p50 {inside:.0} µs inside this process and {outside:.0} µs over \
+         HTTP, {:.0} µs more; durable write p50 {:.0} µs inside",
+        outside - inside,
+        writes.percentile(0.5)
     ))
+}
+
+/// Sends a search over a connection that stays open, and reads the whole answer.
+fn converse(stream: &mut TcpStream, address: SocketAddr, body: &str) -> Outcome<()> {
+    let length = body.len();
+    let text = format!(
+        "POST /v1/search HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(text.as_bytes())?;
+    let (mut answer, mut part) = (Vec::new(), [0; 16 * 1024]);
+    loop {
+        let read = stream.read(&mut part)?;
+        answer.extend_from_slice(part.get(..read).unwrap_or_default());
+        let known = String::from_utf8_lossy(&answer);
+        let Some((head, body)) = known.split_once("\r\n\r\n") else {
+            continue;
+        };
+        let length = head.lines().find_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            let is_length = name.eq_ignore_ascii_case("content-length");
+            is_length.then(|| value.parse::<usize>().ok())?
+        });
+        let length = length.ok_or("no length")?;
+        match (head.starts_with("HTTP/1.1 200"), read) {
+            (true, _) if body.len() >= length => return Ok(()),
+            (true, 1..) => {}
+            _ => return Err(format!("search: {head}").into()),
+        }
+    }
 }
 
 /// A server in a process of its own, which ends with this.
