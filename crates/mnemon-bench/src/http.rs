@@ -7,16 +7,21 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::executor::block_on;
 use mnemon::Mnemon;
+use mnemon_adapters::embed::Builtin;
+use mnemon_core::{Ctx, Filter, Tenant, Time};
+use mnemon_engine::{Memory, Query};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 
 use crate::mcp::{note, program, query, seed, sibling};
 use crate::measure::{Outcome, Table, Times};
+use crate::recall::memory;
 
 /// Different searches, records and vectors.
 const VARIETY: usize = 256;
@@ -76,14 +81,21 @@ pub(crate) fn run(
 /// Medians of the same work inside this process and over one connection of the server, in turns, so
 /// that the machine is the same for both.
 fn one_connection(server: &Server, folder: &Path) -> Outcome<String> {
-    let memory = Mnemon::open(folder.join("mnemon.db"))?;
+    let url = format!("sqlite:{}", folder.join("mnemon.db").display());
+    let (memory, ctx) = opened(&url)?;
     let mut stream = TcpStream::connect(server.address)?;
     stream.set_nodelay(true)?;
     let (mut inside, mut outside) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         for number in (0..VARIETY).skip(round % 4).step_by(4) {
+            // As the server asks.
+            let query = Query {
+                explain: true,
+                may_run_inline: true,
+                ..Query::new(query(number), Filter::all_of_tenant())
+            };
             let start = Instant::now();
-            block_on(memory.search(query(number).as_str()))?;
+            block_on(memory.search(&ctx, &query))?;
             inside.push(start.elapsed());
         }
         for number in (0..VARIETY).skip(round % 4).step_by(4) {
@@ -93,6 +105,8 @@ fn one_connection(server: &Server, folder: &Path) -> Outcome<String> {
             outside.push(start.elapsed());
         }
     }
+    drop(memory);
+    let memory = Mnemon::open(folder.join("mnemon.db"))?;
     let writes = Times::of(VARIETY, |number| {
         let content = format!("inside {number} {}", note(number));
         block_on(memory.add(content.as_str())).map(|_| ())
@@ -104,6 +118,14 @@ fn one_connection(server: &Server, folder: &Path) -> Outcome<String> {
         outside - inside,
         writes.percentile(0.5)
     ))
+}
+
+/// The memory of this process, and a call of it.
+fn opened(url: &str) -> Outcome<(Memory, Ctx)> {
+    let backend = mnemon_adapters::open(url)?.backend;
+    let memory = memory(backend, &Arc::new(Builtin::new()?));
+    let now = Time::from_millis(1_700_000_000_000)?;
+    Ok((memory, Ctx::new(Tenant::default(), "bench", now)))
 }
 
 /// Sends a search over a connection that stays open, and reads the whole answer.

@@ -200,7 +200,7 @@ async fn ingest(
     Ok(rate(records.len(), start))
 }
 
-fn memory(backend: Backend, embedder: &Arc<Builtin>) -> Memory {
+pub(crate) fn memory(backend: Backend, embedder: &Arc<Builtin>) -> Memory {
     let embedder: Arc<dyn Embedder> = Arc::clone(embedder) as Arc<dyn Embedder>;
     Memory::builder(backend, Ids::new(2))
         .embedder(embedder)

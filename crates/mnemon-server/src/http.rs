@@ -217,7 +217,7 @@ pub async fn serve(
     let stop_timeout = limits.stop_timeout;
     let asked = asked_to_stop(stopped);
     let serving = server::serve(listener, router, connections, limits, tls, asked);
-    let stop = stop.map(|()| drop(stopping.send_replace(true)));
+    let stop = stop.map(|()| _ = stopping.send_replace(true));
     // Its signal handlers are there before the first client is answered.
     let ((), ended) = join!(stop, connecting.run(serving));
     ended?;
