@@ -10,7 +10,8 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple, cast
 from urllib.parse import quote, urlencode
 
-from ._table import DATES, OPERATIONS
+from . import errors
+from ._table import DATES, ERROR_CLASSES, OPERATIONS
 from .errors import ConnectionLostError, InvalidError, MnemonError, ProtocolError, TimedOutError
 
 # A wait that is longer is left to the caller, who may have something better to do.
@@ -170,3 +171,23 @@ def pause(error: MnemonError, attempt: int, repeatable: bool) -> float | None:
     if error.retry_after is not None:
         return error.retry_after if error.retry_after <= LONGEST_WAIT else None
     return FIRST_WAIT * 2**attempt * (0.5 + random.random() / 2)
+
+
+def error_of(problem: Any, status: int, retry_after: float | None = None) -> MnemonError:
+    """The exception of a problem document, or a `ProtocolError` if it is none."""
+    given = cast("dict[str, Any]", problem) if isinstance(problem, dict) else {}
+    code, detail = given.get("code"), given.get("detail")
+    if not isinstance(code, str) or not isinstance(detail, str):
+        message = f"the answer has the status {status} and is not a problem document"
+        return ProtocolError(message, status=status, retry_after=retry_after)
+    found: type[MnemonError] = getattr(errors, ERROR_CLASSES.get(code, ""), MnemonError)
+    return found(
+        detail,
+        code=code,
+        status=status,
+        field=given.get("field"),
+        hint=given.get("hint"),
+        causes=tuple(given.get("causes") or ()),
+        request_id=given.get("request_id"),
+        retry_after=retry_after,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from . import _form
-from .errors import UnsupportedError, error_of
+from .errors import UnsupportedError
 
 
 class NativeAnswer(Protocol):
@@ -44,7 +44,7 @@ def open_store(store: str, tenant: str | None, config: str | None) -> NativeStor
         opened: NativeStore = native.open(store, tenant, config)
     except native.ProblemError as error:
         problem = _form.from_json(error.args[0])
-        raise error_of(problem, problem.get("status", 500)) from None
+        raise _form.error_of(problem, problem.get("status", 500)) from None
     except RuntimeError as error:
         raise UnsupportedError(str(error)) from None
     return opened

@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from .. import _form
 from .operations import AsyncOperations
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+    from types import TracebackType
+    from typing import Any, Literal, Protocol
+
     from .. import models
 
+    class AsyncTransport(Protocol):
+        """How operations reach a store. The names and fields are those of the HTTP API."""
 
-class AsyncTransport(Protocol):
-    """How operations reach a store. The names and fields are those of the HTTP API."""
+        async def call(
+            self,
+            operation: str,
+            fields: Mapping[str, Any],
+            *,
+            timeout: float | None = None,
+            progress: Callable[[dict[str, Any]], object] | None = None,
+            body: bytes | None = None,
+        ) -> Any: ...
 
-    async def call(
-        self,
-        operation: str,
-        fields: Mapping[str, Any],
-        *,
-        timeout: float | None = None,
-        progress: Callable[[dict[str, Any]], object] | None = None,
-        body: bytes | None = None,
-    ) -> Any: ...
+        def changes(self, fields: Mapping[str, Any], *, timeout: float | None = None) -> AsyncIterator[Any]: ...
 
-    def changes(self, fields: Mapping[str, Any], *, timeout: float | None = None) -> AsyncIterator[Any]: ...
+        def lines(
+            self, operation: str, fields: Mapping[str, Any], *, timeout: float | None = None
+        ) -> AsyncIterator[Any]: ...
 
-    def lines(
-        self, operation: str, fields: Mapping[str, Any], *, timeout: float | None = None
-    ) -> AsyncIterator[Any]: ...
-
-    async def aclose(self) -> None: ...
+        async def aclose(self) -> None: ...
 
 
 class AsyncMnemon(AsyncOperations):
@@ -110,6 +110,8 @@ class AsyncMnemon(AsyncOperations):
             progress: Called with the numbers of records that are `done`.
             timeout: Limit of one attempt in seconds.
         """
+        from .. import _form
+
         body = b"".join(_form.to_json(record) + b"\n" for record in records)
         fields = {"on_conflict": on_conflict}
         return await self._call("import", fields, timeout, progress=progress, body=body)
@@ -123,6 +125,8 @@ class AsyncMnemon(AsyncOperations):
         progress: Callable[[dict[str, Any]], object] | None = None,
         body: bytes | None = None,
     ) -> Any:
+        from .. import _form
+
         answer = await self._transport.call(operation, fields, timeout=timeout, progress=progress, body=body)
         return _form.with_dates(answer, _form.operation(operation).answer)
 
@@ -145,6 +149,8 @@ class AsyncMnemon(AsyncOperations):
             fields[cursor] = page["next"]
 
     async def _stream(self, operation: str, fields: dict[str, Any], timeout: float | None) -> AsyncIterator[Any]:
+        from .. import _form
+
         if operation == "changes":
             source, model = self._transport.changes(fields, timeout=timeout), "change"
         else:

@@ -4,37 +4,37 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Callable, Iterable, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from .. import _form
 from .operations import Operations
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Callable, Iterable, Mapping
+    from types import TracebackType
+    from typing import Any, Literal, Protocol
+
     from .. import models
 
+    class Transport(Protocol):
+        """How operations reach a store. The names and fields are those of the HTTP API."""
 
-class Transport(Protocol):
-    """How operations reach a store. The names and fields are those of the HTTP API."""
+        def call(
+            self,
+            operation: str,
+            fields: Mapping[str, Any],
+            *,
+            timeout: float | None = None,
+            progress: Callable[[dict[str, Any]], object] | None = None,
+            body: bytes | None = None,
+        ) -> Any: ...
 
-    def call(
-        self,
-        operation: str,
-        fields: Mapping[str, Any],
-        *,
-        timeout: float | None = None,
-        progress: Callable[[dict[str, Any]], object] | None = None,
-        body: bytes | None = None,
-    ) -> Any: ...
+        def changes(self, fields: Mapping[str, Any], *, timeout: float | None = None) -> Iterator[Any]: ...
 
-    def changes(self, fields: Mapping[str, Any], *, timeout: float | None = None) -> Iterator[Any]: ...
+        def lines(
+            self, operation: str, fields: Mapping[str, Any], *, timeout: float | None = None
+        ) -> Iterator[Any]: ...
 
-    def lines(
-        self, operation: str, fields: Mapping[str, Any], *, timeout: float | None = None
-    ) -> Iterator[Any]: ...
-
-    def close(self) -> None: ...
+        def close(self) -> None: ...
 
 
 class Mnemon(Operations):
@@ -111,6 +111,8 @@ class Mnemon(Operations):
             progress: Called with the numbers of records that are `done`.
             timeout: Limit of one attempt in seconds.
         """
+        from .. import _form
+
         body = b"".join(_form.to_json(record) + b"\n" for record in records)
         fields = {"on_conflict": on_conflict}
         return self._call("import", fields, timeout, progress=progress, body=body)
@@ -124,6 +126,8 @@ class Mnemon(Operations):
         progress: Callable[[dict[str, Any]], object] | None = None,
         body: bytes | None = None,
     ) -> Any:
+        from .. import _form
+
         answer = self._transport.call(operation, fields, timeout=timeout, progress=progress, body=body)
         return _form.with_dates(answer, _form.operation(operation).answer)
 
@@ -146,6 +150,8 @@ class Mnemon(Operations):
             fields[cursor] = page["next"]
 
     def _stream(self, operation: str, fields: dict[str, Any], timeout: float | None) -> Iterator[Any]:
+        from .. import _form
+
         if operation == "changes":
             source, model = self._transport.changes(fields, timeout=timeout), "change"
         else:
