@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 
+from ..errors import InvalidError
 from .operations import Operations
 
 TYPE_CHECKING = False
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, Protocol
 
     from .. import models
+    from .._local import Embed
 
     class Transport(Protocol):
         """How operations reach a store. The names and fields are those of the HTTP API."""
@@ -51,6 +53,12 @@ class Mnemon(Operations):
     on a server), and a file `mnemon.toml`. Without one, the defaults apply, and neither variables nor
     files of the working folder are read.
 
+    `embed` makes the vectors of a store in this process: a function that takes a list of texts and
+    returns a list with a vector or None for each. `embed_model` names its model; vectors of the same
+    model are compared with each other. Without `dimensions`, the length of its vectors, it is called
+    once to learn it. It must not use this client. If it fails, records are found by their words, an
+    answer has a notice, and the log has the exception; `reembed` makes vectors that are missing.
+
     The methods have the names of the operations, and return dictionaries as in `mnemon.models`,
     with times as `datetime`.
     """
@@ -65,20 +73,30 @@ class Mnemon(Operations):
         ca: str | os.PathLike[str] | None = None,
         tenant: str | None = None,
         config: str | os.PathLike[str] | None = None,
+        embed: Embed | None = None,
+        embed_model: str | None = None,
+        dimensions: int | None = None,
         transport: Transport | None = None,
     ) -> None:
         place = os.fspath(store)
+        if embed is None and (embed_model is not None or dimensions is not None):
+            raise InvalidError("is missing: `embed_model` and `dimensions` describe it", field="embed")
         if transport is not None:
             self._transport = transport
         elif place.startswith(("http://", "https://")):
+            if embed is not None:
+                message = "is for a store in this process: a server has `embedder` in its mnemon.toml"
+                raise InvalidError(message, field="embed")
             from .http import HttpTransport
 
             self._transport = HttpTransport(place, key=key, timeout=timeout, retries=retries, ca=ca)
         else:
+            from .._local import embedder_of
             from .local import LocalTransport
 
             file = None if config is None else os.fspath(config)
-            self._transport = LocalTransport(place, tenant=tenant, config=file)
+            embedder = None if embed is None else embedder_of(embed, embed_model, dimensions)
+            self._transport = LocalTransport(place, tenant=tenant, config=file, embedder=embedder)
 
     def __enter__(self) -> Mnemon:
         return self
