@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple, cast
@@ -135,10 +136,11 @@ def with_dates(value: Any, model: str) -> Any:
 
 
 def _convert(value: Any, plan: Mapping[str, Any]) -> None:
-    if isinstance(value, list):
+    # A search has some 20 times, and a value that comes from JSON is exactly a list or a dictionary.
+    if type(value) is list:
         for item in cast("list[Any]", value):
             _convert(item, plan)
-    elif isinstance(value, dict):
+    elif type(value) is dict:
         found = cast("dict[str, Any]", value)
         for name, part in plan.items():
             inner = found.get(name)
@@ -147,14 +149,19 @@ def _convert(value: Any, plan: Mapping[str, Any]) -> None:
             if part is True:
                 found[name] = _time(inner)
             else:
-                _convert(inner, DATES[part] if isinstance(part, str) else part)
+                _convert(inner, DATES[part] if type(part) is str else part)
 
 
-def _time(text: Any) -> Any:
+def _time(text: Any) -> datetime:
     try:
-        return datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except (ValueError, AttributeError) as error:
+        # Python 3.10 does not know the zone `Z`.
+        return _read_time(text) if _KNOWS_ZULU else _read_time(text.replace("Z", "+00:00"))
+    except (TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(f"{text!r} is not a time") from error
+
+
+_KNOWS_ZULU = sys.version_info >= (3, 11)
+_read_time = datetime.fromisoformat
 
 
 def pause(error: MnemonError, attempt: int, repeatable: bool) -> float | None:
