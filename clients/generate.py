@@ -511,13 +511,12 @@ class Python:
             """\
             from __future__ import annotations
 
-            from typing import TYPE_CHECKING, Any
-
+            TYPE_CHECKING = False
             if TYPE_CHECKING:
                 import os
                 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
                 from datetime import datetime, timedelta
-                from typing import Literal
+                from typing import Any, Literal
 
                 from .. import models
 

@@ -4,36 +4,49 @@
     python compare.py 100000         another number
     python compare.py 10000 mnemon   only some of them
 
-All get the same texts and the same vectors: a hash of the words with 256 dimensions. Mnemon asks for them
-over HTTP, from a server in this process, which its figures include; the others call the function. Packages
-that are not installed are left out (langgraph-checkpoint-sqlite, chromadb, mem0ai). Build the wheel with
-`--release`: figures of a debug build mean nothing.
+It needs the packages of requirements.txt; those that are missing are left out. LangGraph's store also needs a
+Python whose sqlite3 can load extensions, such as Debian's (one that pyenv builds by default cannot), or the
+package pysqlite3-binary. Build the wheel of Mnemon with `--release`: figures of a debug build mean nothing.
+
+All get the same texts, and all call the same function for their vectors: a hash of the words with 256
+dimensions. Its time is part of every figure. Mnemon is measured twice: `mnemon` searches by words and vectors,
+its default, and `meaning` by vectors only, like the others. `found` is the share of queries, each of them four
+words of a record, whose ten hits contain that record. A system whose filling would take more than five minutes
+is stopped, and its line says so.
 """
 
 from __future__ import annotations
 
 import hashlib
-import http.server
-import json
 import math
 import os
 import random
 import statistics
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 DIMENSIONS = 256
 SINGLE_WRITES = 200
 QUERIES = 200
 BATCH = 500
+FILL_SECONDS = 300.0
+# After this time the rate of a system is known well enough to stop it.
+FIRST_SECONDS = 10.0
 
-Search = Callable[[str], Any]
-Write = Callable[[list[str]], Any]
+
+class Candidate(NamedTuple):
+    """A system: how it writes texts, and its searches, by name. A search returns the texts of its hits."""
+
+    write: Callable[[list[str]], Any]
+    searches: dict[str, Callable[[str], Iterable[str]]]
+
+
+class NotUsable(Exception):
+    """A system cannot be measured here."""
 
 
 def embed(text: str) -> list[float]:
@@ -45,6 +58,10 @@ def embed(text: str) -> list[float]:
     return [one / length for one in vector]
 
 
+def embed_all(texts: list[str]) -> list[list[float]]:
+    return [embed(text) for text in texts]
+
+
 def texts(count: int, seed: int) -> Iterator[str]:
     chance = random.Random(seed)
     words = [f"word{number}" for number in range(5000)]
@@ -52,80 +69,84 @@ def texts(count: int, seed: int) -> Iterator[str]:
         yield " ".join(chance.choices(words, k=12))
 
 
-class Embeddings(http.server.BaseHTTPRequestHandler):
-    """The endpoint /embeddings of OpenAI."""
-
-    protocol_version = "HTTP/1.1"
-    # Head and body in one packet: the second of two would wait for the answer to the first.
-    wbufsize = 1 << 20
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))["input"]
-        inputs = [asked] if isinstance(asked, str) else asked
-        data = [{"object": "embedding", "index": n, "embedding": embed(one)} for n, one in enumerate(inputs)]
-        body = json.dumps({"object": "list", "model": "bench", "data": data}).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+def queries(given: list[str]) -> list[tuple[str, str]]:
+    """Queries with the text that each should find."""
+    return [(" ".join(one.split()[:4]), one) for one in random.Random(2).choices(given, k=QUERIES)]
 
 
-def mnemon(folder: Path) -> tuple[Write, Search]:
+def id_of(text: str) -> str:
+    return hashlib.md5(text.encode()).hexdigest()
+
+
+def mnemon(folder: Path) -> Candidate:
     from mnemon import Mnemon
-    from mnemon._records import Writer, digest, record
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Embeddings)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    config = folder / "mnemon.toml"
-    config.write_text(f'embedder = "openai:bench@http://127.0.0.1:{server.server_port}"\n')
-    memory = Mnemon(folder / "m.db", config=config)
-    writer = Writer(memory)
+    memory = Mnemon(folder / "m.db", embed=embed_all, embed_model="bench", dimensions=DIMENSIONS)
 
-    def write(batch: list[str]) -> None:
-        if len(batch) == 1:
-            memory.add(batch[0], kind="fact")
-        else:
-            writer.write(record(f"b-{digest(one)}", kind="fact", scope="semantic", tags=[], body=None, content=one) for one in batch)
+    def search(query: str, **named: Any) -> list[str]:
+        return [hit["record"]["content"] for hit in memory.search(query, limit=10, **named)["hits"]]
 
-    return write, lambda query: memory.search(query, limit=10)
+    searches = {"mnemon": search, "meaning": lambda query: search(query, recipe="meaning")}
+    return Candidate(lambda batch: write_facts(memory, batch), searches)
 
 
-def langgraph(folder: Path) -> tuple[Write, Search]:
+def write_facts(memory: Any, batch: list[str]) -> None:
+    from mnemon._records import record
+
+    if len(batch) == 1:
+        memory.add(batch[0], kind="fact")
+    else:
+        memory.import_(record(id_of(one), kind="fact", scope="semantic", tags=[], body=None, content=one) for one in batch)
+
+
+def loadable_sqlite() -> Any:
     import sqlite3
 
+    if hasattr(sqlite3.Connection, "enable_load_extension"):
+        return sqlite3
+    try:
+        import pysqlite3  # pyright: ignore
+    except ImportError:
+        message = "needs a Python whose sqlite3 can load extensions, such as Debian's, or pysqlite3-binary"
+        raise NotUsable(message) from None
+    return pysqlite3  # pyright: ignore
+
+
+def langgraph(folder: Path) -> Candidate:
     from langgraph.store.base import PutOp
     from langgraph.store.sqlite import SqliteStore
 
-    connection = sqlite3.connect(folder / "l.db", check_same_thread=False, isolation_level=None)
-    index: Any = {"dims": DIMENSIONS, "embed": lambda given: [embed(one) for one in given], "fields": ["text"]}
-    store = SqliteStore(connection, index=index)
+    connection = loadable_sqlite().connect(folder / "l.db", check_same_thread=False, isolation_level=None)
+    store = SqliteStore(connection, index={"dims": DIMENSIONS, "embed": embed_all, "fields": ["text"]})
     store.setup()
 
     def write(batch: list[str]) -> None:
-        store.batch([PutOp(("bench",), hashlib.md5(one.encode()).hexdigest(), {"text": one}) for one in batch])
+        store.batch([PutOp(("bench",), id_of(one), {"text": one}) for one in batch])
 
-    return write, lambda query: store.search(("bench",), query=query, limit=10)
+    def search(query: str) -> list[str]:
+        return [hit.value["text"] for hit in store.search(("bench",), query=query, limit=10)]
+
+    return Candidate(write, {"langgraph": search})
 
 
-def chroma(folder: Path) -> tuple[Write, Search]:
+def chroma(folder: Path) -> Candidate:
     import chromadb
 
     collection = chromadb.PersistentClient(str(folder)).create_collection("bench", embedding_function=None)
 
     def write(batch: list[str]) -> None:
-        ids = [hashlib.md5(one.encode()).hexdigest() for one in batch]
-        collection.add(ids=ids, documents=batch, embeddings=[embed(one) for one in batch])
+        collection.add(ids=[id_of(one) for one in batch], documents=batch, embeddings=embed_all(batch))
 
-    return write, lambda query: collection.query(query_embeddings=[embed(query)], n_results=10)
+    def search(query: str) -> list[str]:
+        return collection.query(query_embeddings=[embed(query)], n_results=10)["documents"][0]
+
+    return Candidate(write, {"chroma": search})
 
 
-def mem0(folder: Path) -> tuple[Write, Search]:
+def mem0(folder: Path) -> Candidate:
     os.environ.setdefault("OPENAI_API_KEY", "unused")
     os.environ.setdefault("MEM0_TELEMETRY", "False")
+    os.environ.setdefault("MEM0_DIR", str(folder))
     from mem0 import Memory
 
     path = str(folder / "qdrant")
@@ -137,46 +158,74 @@ def mem0(folder: Path) -> tuple[Write, Search]:
         for one in batch:
             memory.add(one, user_id="bench", infer=False)
 
-    return write, lambda query: memory.search(query, filters={"user_id": "bench"})
+    def search(query: str) -> list[str]:
+        return [hit["memory"] for hit in memory.search(query, filters={"user_id": "bench"}, top_k=10)["results"]]
+
+    return Candidate(write, {"mem0": search})
 
 
 CANDIDATES = {"mnemon": mnemon, "langgraph": langgraph, "chroma": chroma, "mem0": mem0}
 
 
-def measure(name: str, count: int) -> None:
+def fill(write: Callable[[list[str]], Any], given: list[str]) -> float:
+    """Records per second."""
+    began = time.perf_counter()
+    for start in range(0, len(given), BATCH):
+        write(given[start : start + BATCH])
+        taken, done = time.perf_counter() - began, min(start + BATCH, len(given))
+        needed = taken * len(given) / done
+        if taken > FILL_SECONDS or taken > FIRST_SECONDS and needed > FILL_SECONDS:
+            raise NotUsable(f"stopped after {done} records: filling would take {needed / 60:.0f} minutes ({done / taken:.0f} records/s)")
+    return len(given) / (time.perf_counter() - began)
+
+
+def timed(search: Callable[[str], Iterable[str]], given: list[str]) -> str:
+    asked = queries(given)
+    # Systems load their indexes when they are first asked.
+    search(asked[0][0])
+    times: list[float] = []
+    found = 0
+    for query, text in asked:
+        began = time.perf_counter()
+        hits = search(query)
+        times.append(time.perf_counter() - began)
+        found += text in hits
+    p50, p99 = statistics.median(times), sorted(times)[len(times) * 99 // 100]
+    return f"search p50 {p50 * 1000:8.2f} ms, p99 {p99 * 1000:8.2f} ms, found {found / len(asked):5.0%}"
+
+
+def measure(name: str, given: list[str]) -> None:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         try:
-            write, search = CANDIDATES[name](Path(folder))
+            write, searches = CANDIDATES[name](Path(folder))
         except ImportError as error:
             print(f"{name:10} not installed: {error.name}")
             return
-        given = list(texts(count, seed=1))
+        except NotUsable as error:
+            print(f"{name:10} {error}")
+            return
         single, rest = given[:SINGLE_WRITES], given[SINGLE_WRITES:]
-        began = time.perf_counter()
+        writes: list[float] = []
         for one in single:
-            write([one])
-        each = (time.perf_counter() - began) / len(single)
-        began = time.perf_counter()
-        for start in range(0, len(rest), BATCH):
-            write(rest[start : start + BATCH])
-        filled = time.perf_counter() - began
-        queries = [" ".join(one.split()[:4]) for one in random.Random(2).choices(given, k=QUERIES)]
-        search(queries[0])
-        times = []
-        for query in queries:
             began = time.perf_counter()
-            search(query)
-            times.append(time.perf_counter() - began)
-        p50 = statistics.median(times) * 1000
-        rate = len(rest) / filled if filled else 0
-        print(f"{name:10} search p50 {p50:8.2f} ms   single durable write {each * 1000:8.2f} ms   filling {rate:8.0f} records/s")
+            write([one])
+            writes.append(time.perf_counter() - began)
+        print(f"{name:10} single durable write p50 {statistics.median(writes) * 1000:8.2f} ms", end="   ", flush=True)
+        try:
+            print(f"filling {fill(write, rest):8.0f} records/s", flush=True)
+        except NotUsable as error:
+            print(error)
+            return
+        for label, search in searches.items():
+            print(f"{label:10} {timed(search, given)}", flush=True)
 
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     print(f"{count} records, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
+    given = list(texts(count, seed=1))
     for name in sys.argv[2:] or CANDIDATES:
-        measure(name, count)
+        measure(name, given)
 
 
 if __name__ == "__main__":

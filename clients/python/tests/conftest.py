@@ -60,8 +60,8 @@ class Driven:
     """The async client behind the sync interface, so that one suite tests both."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
-        self._loop = asyncio.new_event_loop()
         self._client = AsyncMnemon(*arguments, **named)
+        self._loop = asyncio.new_event_loop()
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._client, name)

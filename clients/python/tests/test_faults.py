@@ -181,6 +181,24 @@ def test_a_write_with_a_key_is_repeated_with_the_same_key(scripted: Any) -> None
     assert len(server.requests) == 3 and len(keys) == 1
 
 
+def test_a_connection_is_used_again_and_sends_at_once(scripted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    connected: list[socket.socket] = []
+    connect = socket.socket.connect
+
+    def watched(self: socket.socket, address: Any) -> None:
+        connected.append(self)
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", watched)
+    client, server = scripted(lambda count: response(200, HITS))
+    for _ in range(3):
+        client.search("tea")
+    assert len(server.requests) == 3 and len(server._open) == 1 and connected
+    for one in connected:
+        # Without it, a request may wait 40 ms for the acknowledgement of an earlier one.
+        assert one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_a_connection_that_the_server_closed_meanwhile_is_not_used(scripted: Any) -> None:
     closing = response(200, HITS, extra="Connection: close\r\n")
     client, server = scripted(lambda count: closing, retries=0)

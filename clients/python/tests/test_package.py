@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import os
+import pickle
 import re
 import socket
 import subprocess
@@ -45,10 +46,29 @@ def test_the_import_is_quick(tmp_path: Path) -> None:
     assert min(float(run.stdout) for run in runs) < 0.050
 
 
-def test_asyncio_and_models_are_imported_on_use() -> None:
-    code = "import sys, mnemon; print([m for m in ('asyncio', 'ssl', 'mnemon.models', 'http.client') if m in sys.modules])"
-    said = subprocess.run([sys.executable, "-S", "-c", code], env={"PYTHONPATH": str(ROOT / "python")}, capture_output=True, text=True)
-    assert said.stdout.strip() == "[]", said.stdout + said.stderr
+def test_the_import_loads_no_other_modules() -> None:
+    # Everything else takes longer than this package: `typing`, `json` and `logging` each import `re`, for example.
+    allowed = ["__future__", "mnemon", "mnemon._sync", "mnemon._sync.client", "mnemon._sync.operations", "mnemon.errors"]
+    code = "import os, sys; before = set(sys.modules); from mnemon import Mnemon, MnemonError; print(*sorted(set(sys.modules) - before))"
+    # Without `site`, whose .pth files import modules that would be missed here.
+    environment = {"PYTHONPATH": str(Path(mnemon.__file__).parents[1])}
+    run = subprocess.run([sys.executable, "-S", "-c", code], env=environment, capture_output=True, text=True)
+    assert run.stdout.split() == allowed, run.stdout + run.stderr
+
+
+def test_a_program_that_does_not_ask_for_the_log_gets_none() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        code = "import mnemon, sys\ntry: mnemon.Mnemon(sys.argv[1], retries=1).health()\nexcept mnemon.ConnectionLostError: print('lost')"
+        address = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        run = subprocess.run([sys.executable, "-c", code, address], capture_output=True, text=True)
+    assert (run.stdout, run.stderr) == ("lost\n", "")
+
+
+def test_errors_can_be_pickled() -> None:
+    error = mnemon.NotFoundError("is not there", field="id", status=404)
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is mnemon.NotFoundError and vars(again) == vars(error) and str(again) == str(error)
 
 
 def test_a_request_costs_less_than_a_millisecond(server: Any) -> None:

@@ -37,7 +37,7 @@ use serde_json::{Value, json};
 use crate::env_vars::{self, EnvVar};
 pub use access::{AccessSettings, JwksPlace, TokenSettings};
 pub use address::{has_password, without_passwords};
-pub use embedder::{EmbedderChoice, Secret};
+pub use embedder::{EmbedderChoice, EmbeddingFunction, Secret};
 pub use environment::{Environment, PROJECT, Platform, stays_inside};
 pub use error::ConfigError;
 use file::File;

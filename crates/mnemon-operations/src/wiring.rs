@@ -206,6 +206,7 @@ fn embedders(
         EmbedderChoice::None => return Ok(Vec::new()),
         EmbedderChoice::Builtin => return Ok(vec![Arc::new(Builtin::new()?)]),
         EmbedderChoice::MiniLm(folder) => minilm(folder, runtime)?,
+        EmbedderChoice::Function(function) => Arc::new(function.clone()),
         EmbedderChoice::OpenAi { model, base_url } => {
             let key = config.embedder_key.as_ref();
             Arc::new(LazyOpenAi::new(OpenAiConfig {

@@ -3,6 +3,8 @@
 //! A store answers the requests of the HTTP API, without a connection, so that a client works alike
 //! on a store and on a server. The interpreter's lock is released while a request is answered.
 
+mod embed;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process;
@@ -14,10 +16,10 @@ use axum::body::{Body, Bytes};
 use axum::http::Request;
 use http_body_util::BodyExt;
 use mnemon_engine::access::Caller;
-use mnemon_operations::config::{Config, Environment, Flags};
+use mnemon_operations::config::{Config, EmbedderChoice, Environment, Flags, Origin, Sourced};
 use mnemon_operations::{Error, wiring};
-use mnemon_server::http::Local;
 use mnemon_server::http::problem::Problem;
+use mnemon_server::http::{Local, Took};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -53,17 +55,29 @@ fn check_process() -> PyResult<()> {
     }
 }
 
-/// Opens a store, making it if it is not there.
+/// Opens a store, making it if it is not there. `embedder` has the name of a model, its dimension and
+/// a function that takes a list of texts and returns a list with a vector or `None` for each.
 #[pyfunction]
-#[pyo3(signature = (store, tenant=None, config=None))]
+#[pyo3(signature = (store, tenant=None, config=None, embedder=None))]
 fn open(
     py: Python<'_>,
     store: String,
     tenant: Option<String>,
     config: Option<PathBuf>,
+    embedder: Option<embed::Given>,
 ) -> PyResult<Store> {
     check_process()?;
-    let opened = py.detach(|| Opened::new(store, tenant, config));
+    let opened = py.detach(|| {
+        let mut config = configured(store, tenant, config)?;
+        if let Some(given) = embedder {
+            let function = EmbedderChoice::Function(embed::embedder(given)?);
+            config.embedder = Sourced {
+                value: function,
+                origin: Origin::Flag("embed"),
+            };
+        }
+        Opened::new(config)
+    });
     let opened = opened.map_err(|error| {
         let problem = serde_json::to_string(&Problem::of(&error));
         ProblemError::new_err(problem.unwrap_or_default())
@@ -79,6 +93,29 @@ fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| mnemon_cli::cli::run_with(arguments))
 }
 
+/// Without a configuration file, nothing but the store is read: neither variables nor files of the
+/// working folder.
+fn configured(
+    store: String,
+    tenant: Option<String>,
+    file: Option<PathBuf>,
+) -> Result<Config, Error> {
+    if let Some(file) = file {
+        let flags = Flags {
+            config: Some(file),
+            store: Some(store),
+            tenant,
+            ..Flags::default()
+        };
+        return Ok(Config::load(&flags, &Environment::of_process())?);
+    }
+    let mut config = Config::for_store(store);
+    if let Some(tenant) = tenant {
+        config.tenant.value = tenant.parse()?;
+    }
+    Ok(config)
+}
+
 struct Opened {
     local: Local,
     /// `None` once it is being dropped.
@@ -87,27 +124,7 @@ struct Opened {
 }
 
 impl Opened {
-    /// Without a configuration file, nothing but the store is read: neither variables nor files of
-    /// the working folder.
-    fn new(store: String, tenant: Option<String>, file: Option<PathBuf>) -> Result<Self, Error> {
-        let config = match file {
-            Some(file) => {
-                let flags = Flags {
-                    config: Some(file),
-                    store: Some(store),
-                    tenant,
-                    ..Flags::default()
-                };
-                Config::load(&flags, &Environment::of_process())?
-            }
-            None => {
-                let mut config = Config::for_store(store);
-                if let Some(tenant) = tenant {
-                    config.tenant.value = tenant.parse()?;
-                }
-                config
-            }
-        };
+    fn new(config: Config) -> Result<Self, Error> {
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("mnemon")
@@ -140,9 +157,15 @@ impl Drop for Opened {
             return;
         };
         if self.process == process::id() {
-            runtime.block_on(async {
-                let _ = tokio::time::timeout(LAST_CHANGES, self.local.close()).await;
-            });
+            let close = || {
+                runtime.block_on(async {
+                    let _ = tokio::time::timeout(LAST_CHANGES, self.local.close()).await;
+                });
+            };
+            // The last changes may need the interpreter, for their vectors.
+            if Python::try_attach(|py| py.detach(close)).is_none() {
+                close();
+            }
             runtime.shutdown_background();
         } else {
             // The threads are those of the process before the fork.
@@ -189,6 +212,10 @@ impl Store {
             });
             Ok(Answer {
                 status: head.status.as_u16(),
+                seconds: head
+                    .extensions
+                    .get()
+                    .map(|took: &Took| took.0.as_secs_f64()),
                 headers: headers.collect(),
                 body: Mutex::new(Some(body)),
                 closed: Arc::default(),
@@ -213,6 +240,9 @@ impl Store {
 struct Answer {
     #[pyo3(get)]
     status: u16,
+    /// Time of the operation, without its request and its answer.
+    #[pyo3(get)]
+    seconds: Option<f64>,
     #[pyo3(get)]
     headers: Vec<(String, String)>,
     /// `None` while it is being read, and after its end.

@@ -53,6 +53,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 use tower_http::compression::CompressionLayer;
 
+pub use api::Took;
 pub use limits::HttpLimits;
 pub use local::Local;
 pub use mnemon_web::PAGES;

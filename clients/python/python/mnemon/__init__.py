@@ -13,9 +13,6 @@ Bo drinks oolong tea
 
 from __future__ import annotations
 
-import logging
-from typing import TYPE_CHECKING, Any
-
 from ._sync.client import Mnemon
 from .errors import (
     BusyError,
@@ -36,7 +33,12 @@ from .errors import (
     UnsupportedError,
 )
 
+# `typing`, `json` and `logging` take longer to import than this package: they are imported when a client is made.
+# Type checkers know this name without `typing`.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ._async.client import AsyncMnemon
 
 __all__ = [
@@ -61,9 +63,6 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
-
-# A program that does not ask for the log gets none.
-logging.getLogger("mnemon").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:

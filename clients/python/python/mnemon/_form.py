@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import random
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple, cast
 from urllib.parse import quote, urlencode
 
-from ._table import DATES, OPERATIONS
+from . import errors
+from ._table import DATES, ERROR_CLASSES, OPERATIONS
 from .errors import ConnectionLostError, InvalidError, MnemonError, ProtocolError, TimedOutError
 
 # A wait that is longer is left to the caller, who may have something better to do.
@@ -134,10 +136,11 @@ def with_dates(value: Any, model: str) -> Any:
 
 
 def _convert(value: Any, plan: Mapping[str, Any]) -> None:
-    if isinstance(value, list):
+    # A search has some 20 times, and a value that comes from JSON is exactly a list or a dictionary.
+    if type(value) is list:
         for item in cast("list[Any]", value):
             _convert(item, plan)
-    elif isinstance(value, dict):
+    elif type(value) is dict:
         found = cast("dict[str, Any]", value)
         for name, part in plan.items():
             inner = found.get(name)
@@ -146,14 +149,19 @@ def _convert(value: Any, plan: Mapping[str, Any]) -> None:
             if part is True:
                 found[name] = _time(inner)
             else:
-                _convert(inner, DATES[part] if isinstance(part, str) else part)
+                _convert(inner, DATES[part] if type(part) is str else part)
 
 
-def _time(text: Any) -> Any:
+def _time(text: Any) -> datetime:
     try:
-        return datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except (ValueError, AttributeError) as error:
+        # Python 3.10 does not know the zone `Z`.
+        return _read_time(text) if _KNOWS_ZULU else _read_time(text.replace("Z", "+00:00"))
+    except (TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(f"{text!r} is not a time") from error
+
+
+_KNOWS_ZULU = sys.version_info >= (3, 11)
+_read_time = datetime.fromisoformat
 
 
 def pause(error: MnemonError, attempt: int, repeatable: bool) -> float | None:
@@ -170,3 +178,23 @@ def pause(error: MnemonError, attempt: int, repeatable: bool) -> float | None:
     if error.retry_after is not None:
         return error.retry_after if error.retry_after <= LONGEST_WAIT else None
     return FIRST_WAIT * 2**attempt * (0.5 + random.random() / 2)
+
+
+def error_of(problem: Any, status: int, retry_after: float | None = None) -> MnemonError:
+    """The exception of a problem document, or a `ProtocolError` if it is none."""
+    given = cast("dict[str, Any]", problem) if isinstance(problem, dict) else {}
+    code, detail = given.get("code"), given.get("detail")
+    if not isinstance(code, str) or not isinstance(detail, str):
+        message = f"the answer has the status {status} and is not a problem document"
+        return ProtocolError(message, status=status, retry_after=retry_after)
+    found: type[MnemonError] = getattr(errors, ERROR_CLASSES.get(code, ""), MnemonError)
+    return found(
+        detail,
+        code=code,
+        status=status,
+        field=given.get("field"),
+        hint=given.get("hint"),
+        causes=tuple(given.get("causes") or ()),
+        request_id=given.get("request_id"),
+        retry_after=retry_after,
+    )

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from . import _form
-from .errors import UnsupportedError, error_of
+from ._log import log
+from .errors import InvalidError, UnsupportedError
+
+Embed = Callable[[list[str]], Sequence[Any]]
+"""Makes the vectors of texts, in their order: sequences of numbers or arrays, or None for a text without a meaning."""
 
 
 class NativeAnswer(Protocol):
@@ -13,6 +18,9 @@ class NativeAnswer(Protocol):
 
     @property
     def status(self) -> int: ...
+
+    @property
+    def seconds(self) -> float | None: ...
 
     @property
     def headers(self) -> list[tuple[str, str]]: ...
@@ -30,7 +38,56 @@ class NativeStore(Protocol):
     def close(self) -> None: ...
 
 
-def open_store(store: str, tenant: str | None, config: str | None) -> NativeStore:
+class Embedder(NamedTuple):
+    """An embedding function as `mnemon._native.open` takes it."""
+
+    model: str
+    dimensions: int
+    function: Callable[[list[str]], list[Any]]
+
+
+def embedder_of(embed: Embed, model: str | None, dimensions: int | None) -> Embedder:
+    if not model:
+        raise InvalidError("is missing: name the model that `embed` uses", field="embed_model")
+
+    def function(texts: list[str]) -> list[Any]:
+        try:
+            return _vectors(embed(texts))
+        except Exception:
+            # Most operations do without vectors that are missing.
+            log.warning("the function `embed` failed", exc_info=True)
+            raise
+
+    if dimensions is None:
+        dimensions = _dimensions(function)
+    return Embedder(model, dimensions, function)
+
+
+def _vectors(made: Any) -> list[Any]:
+    if hasattr(made, "__await__"):
+        close = getattr(made, "close", None)
+        if close is not None:
+            # Python warns of coroutines that nobody awaits.
+            close()
+        raise TypeError("it is a coroutine function: give a function that returns the vectors")
+    return [None if one is None else _plain(one) for one in _plain(made)]
+
+
+def _plain(array: Any) -> Any:
+    """The list that an array of NumPy or PyTorch holds."""
+    to_list = getattr(array, "tolist", None)
+    return array if to_list is None else to_list()
+
+
+def _dimensions(function: Callable[[list[str]], list[Any]]) -> int:
+    try:
+        (vector,) = function(["dimension"])
+        return len(vector)
+    except Exception as error:
+        raise InvalidError(f"failed for the text 'dimension': {error}", field="embed") from error
+
+
+def open_store(store: str, tenant: str | None, config: str | None, embedder: Embedder | None) -> NativeStore:
     try:
         from . import _native  # type: ignore[attr-defined]
     except ImportError as error:
@@ -41,10 +98,10 @@ def open_store(store: str, tenant: str | None, config: str | None) -> NativeStor
         # A path.
         store = f"sqlite:{store}"
     try:
-        opened: NativeStore = native.open(store, tenant, config)
+        opened: NativeStore = native.open(store, tenant, config, embedder)
     except native.ProblemError as error:
         problem = _form.from_json(error.args[0])
-        raise error_of(problem, problem.get("status", 500)) from None
+        raise _form.error_of(problem, problem.get("status", 500)) from None
     except RuntimeError as error:
         raise UnsupportedError(str(error)) from None
     return opened

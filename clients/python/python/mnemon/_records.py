@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal
 
+from ._log import log
 from .errors import BusyError, InvalidError, NotFoundError
 
 if TYPE_CHECKING:
     from ._sync.client import Mnemon
 
-log = logging.getLogger("mnemon")
 
 # A request may name this many tags.
 TAGS_PER_REQUEST = 20

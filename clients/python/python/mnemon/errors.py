@@ -6,10 +6,6 @@ stays the same.
 
 from __future__ import annotations
 
-from typing import Any, cast
-
-from ._table import ERROR_CLASSES
-
 
 class MnemonError(Exception):
     """Anything that goes wrong between a program and its memory."""
@@ -144,23 +140,3 @@ class ProtocolError(MnemonError):
     """The answer is not one of a Mnemon server."""
 
     code = "protocol"
-
-
-def error_of(problem: Any, status: int, retry_after: float | None = None) -> MnemonError:
-    """The exception of a problem document, or a `ProtocolError` if it is none."""
-    told = cast("dict[str, Any]", problem) if isinstance(problem, dict) else {}
-    code, detail = told.get("code"), told.get("detail")
-    if not isinstance(code, str) or not isinstance(detail, str):
-        message = f"the answer has the status {status} and is not a problem document"
-        return ProtocolError(message, status=status, retry_after=retry_after)
-    found = globals().get(ERROR_CLASSES.get(code, ""), MnemonError)
-    return found(
-        detail,
-        code=code,
-        status=status,
-        field=told.get("field"),
-        hint=told.get("hint"),
-        causes=tuple(told.get("causes") or ()),
-        request_id=told.get("request_id"),
-        retry_after=retry_after,
-    )

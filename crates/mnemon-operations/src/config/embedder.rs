@@ -2,7 +2,12 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use async_trait::async_trait;
+use mnemon_core::Invalid;
+use mnemon_core::embed::{EmbedError, Embedder, ModelId};
+use mnemon_core::vector::MAX_DIMENSION;
 use serde::{Serialize, Serializer};
 
 use super::address;
@@ -21,6 +26,8 @@ pub enum EmbedderChoice {
     MiniLm(PathBuf),
     /// An endpoint that speaks OpenAI's `/embeddings`.
     OpenAi { model: String, base_url: String },
+    /// A function of the program that has opened the store. No configuration file can name one.
+    Function(EmbeddingFunction),
 }
 
 impl EmbedderChoice {
@@ -65,6 +72,7 @@ impl fmt::Display for EmbedderChoice {
             Self::None => f.write_str("none"),
             Self::MiniLm(folder) => write!(f, "minilm:{}", folder.display()),
             Self::OpenAi { model, base_url } => write!(f, "openai:{model}@{base_url}"),
+            Self::Function(function) => f.write_str(&function.model.name),
         }
     }
 }
@@ -72,6 +80,74 @@ impl fmt::Display for EmbedderChoice {
 impl Serialize for EmbedderChoice {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+type Vectors = Vec<Option<Vec<f32>>>;
+type Call = dyn Fn(&[&str]) -> Result<Vectors, String> + Send + Sync;
+
+/// An embedder that a program brings along, such as a function in Python.
+#[derive(Clone)]
+pub struct EmbeddingFunction {
+    model: ModelId,
+    call: Arc<Call>,
+}
+
+impl EmbeddingFunction {
+    /// Longest name of a model, in characters.
+    pub const MAX_NAME: usize = 200;
+
+    /// The function returns a vector for each text, or `None` for a text without a meaning. Vectors of
+    /// functions with the same name and dimension are compared with each other.
+    pub fn new(
+        name: &str,
+        dimension: usize,
+        call: impl Fn(&[&str]) -> Result<Vectors, String> + Send + Sync + 'static,
+    ) -> Result<Self, Invalid> {
+        let is_name = !name.trim().is_empty() && !name.chars().any(char::is_control);
+        if !is_name || name.chars().count() > Self::MAX_NAME {
+            let most = Self::MAX_NAME;
+            let what =
+                format!("must be the name of the model, with 1 to {most} printable characters");
+            return Err(Invalid::new("embed_model", what));
+        }
+        if !(1..=MAX_DIMENSION).contains(&dimension) {
+            let what = format!("{dimension} is not between 1 and {MAX_DIMENSION}");
+            return Err(Invalid::new("dimensions", what));
+        }
+        let name = format!("function:{name}");
+        Ok(Self {
+            model: ModelId { name, dimension },
+            call: Arc::new(call),
+        })
+    }
+}
+
+impl fmt::Debug for EmbeddingFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.model.fmt(f)
+    }
+}
+
+impl PartialEq for EmbeddingFunction {
+    fn eq(&self, other: &Self) -> bool {
+        self.model == other.model
+    }
+}
+
+impl Eq for EmbeddingFunction {}
+
+#[async_trait]
+impl Embedder for EmbeddingFunction {
+    fn model(&self) -> &ModelId {
+        &self.model
+    }
+
+    async fn embed(&self, texts: &[&str]) -> Result<Vectors, EmbedError> {
+        (self.call)(texts).map_err(|problem| EmbedError::BadAnswer {
+            what: problem,
+            source: None,
+        })
     }
 }
 
@@ -127,6 +203,23 @@ mod tests {
             let error = EmbedderChoice::parse(bad).unwrap_err();
             assert!(error.contains("openai:MODEL@BASE_URL"), "{error}");
             assert!(!error.contains("PW"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_function_has_a_name_and_a_dimension() {
+        let made =
+            |name: &str, dimension| EmbeddingFunction::new(name, dimension, |_| Ok(Vec::new()));
+        let longest = "x".repeat(EmbeddingFunction::MAX_NAME);
+        for name in ["m", "sentence-transformers/all-MiniLM-L6-v2", &longest] {
+            let choice = EmbedderChoice::Function(made(name, MAX_DIMENSION).unwrap());
+            assert_eq!(choice.to_string(), format!("function:{name}"));
+        }
+        for name in ["", " ", "a\nb", &format!("{longest}x")] {
+            assert_eq!(made(name, 8).unwrap_err().field, "embed_model");
+        }
+        for dimension in [0, MAX_DIMENSION + 1] {
+            assert_eq!(made("m", dimension).unwrap_err().field, "dimensions");
         }
     }
 

@@ -1,7 +1,9 @@
 //! The routes under `/v1`: a request becomes the arguments of an operation, its answer JSON.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -11,6 +13,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
+use futures::FutureExt;
 use http_body_util::BodyExt;
 use mnemon_core::{Ctx, Invalid, Tenant};
 use mnemon_engine::Memory;
@@ -46,6 +49,8 @@ pub(super) struct Api {
     running: Arc<tokio::sync::RwLock<()>>,
     /// Where operations run. Requests may be read and refused elsewhere.
     work: Handle,
+    /// Whether reads run where their requests are read.
+    reads_inline: bool,
 }
 
 impl Api {
@@ -61,7 +66,14 @@ impl Api {
             upkeeps: Upkeeps::default(),
             running: Arc::default(),
             work: Handle::current(),
+            reads_inline: false,
         }
+    }
+
+    /// For a caller in this process, who waits for the answer and does nothing else meanwhile.
+    pub(super) fn reads_inline(mut self) -> Self {
+        self.reads_inline = true;
+        self
     }
 
     /// Does work to its end, even if the client hangs up: what it changes must reach the audit log.
@@ -77,6 +89,20 @@ impl Api {
         });
         task.await
             .map_err(|error| Error::Internal(error.to_string()))
+    }
+
+    /// Does the work of a request. A read may need no task, as nothing is lost if its client hangs up:
+    /// handing it to another thread and back takes about 50 µs.
+    pub(super) async fn carry_out<T: Send + 'static>(
+        &self,
+        endpoint: &Endpoint,
+        work: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> Result<T, Error> {
+        if endpoint.route.right > Rights::Read || !self.reads_inline {
+            return self.finish(work).await.flatten();
+        }
+        let done = AssertUnwindSafe(work).catch_unwind().await;
+        done.unwrap_or_else(|_| Err(Error::Internal("the operation panicked".to_owned())))
     }
 
     /// Returns when no such work is left.
@@ -292,13 +318,24 @@ async fn answered(api: Arc<Api>, endpoint: Arc<Endpoint>, request: Request) -> R
         });
     }
     let (own, of) = (api.clone(), endpoint.clone());
-    let answer = api.finish(async move { call.run(&own, &of, &operation::unwatched).await });
-    let answer = answer.await.flatten().map_err(Refused::Error);
-    match answer.and_then(|answer| versioned(&endpoint, &head.headers, &answer)) {
+    let began = Instant::now();
+    let work = async move { call.run(&own, &of, &operation::unwatched).await };
+    let answer = api.carry_out(&endpoint, work).await;
+    let took = Took(began.elapsed());
+    let answer = answer.map_err(Refused::Error);
+    let mut response = match answer.and_then(|answer| versioned(&endpoint, &head.headers, &answer))
+    {
         Ok(response) => response,
         Err(refused) => refused.problem(&head.headers).into_response(),
-    }
+    };
+    response.extensions_mut().insert(took);
+    response
 }
+
+/// The time of an operation, without its request and its answer. An extension of the answer, which
+/// is not sent.
+#[derive(Clone, Copy)]
+pub struct Took(pub Duration);
 
 /// The operation that an answer is of, for the audit log, and whether it may change something.
 #[derive(Clone)]
@@ -427,7 +464,7 @@ pub(super) async fn call(
         Ok(call) => {
             let (own, of) = (api.clone(), endpoint.clone());
             let answer = async move { call.run(&own, &of, &operation::unwatched).await };
-            match api.finish(answer).await.flatten() {
+            match api.carry_out(endpoint, answer).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => (Refused::Error(error), true),
             }

@@ -32,7 +32,7 @@ impl Local {
     pub fn new(memory: Arc<Memory>, mut config: Config, caller: Caller) -> Self {
         config.access.audit = None;
         let lock = Arc::new(Lock::new(caller.tenant.clone()));
-        let api = Arc::new(Api::new(memory, config));
+        let api = Arc::new(Api::new(memory, config).reads_inline());
         let metrics = Arc::new(Metrics::new(Arc::default()));
         let (stopping, stopped) = watch::channel(false);
         let patience = HttpLimits::default().body_timeout;
@@ -63,5 +63,52 @@ impl Local {
     pub async fn close(&self) {
         self.stopping.send_replace(true);
         self.api.finished().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mnemon_core::Tenant;
+    use mnemon_operations::operation::routes::{Endpoint, endpoints};
+    use mnemon_operations::{Error, wiring};
+    use std::thread::{self, ThreadId};
+
+    fn local() -> Local {
+        let config = Config::for_store("ram:");
+        let memory = wiring::open(&config).unwrap().memory;
+        Local::new(memory.into(), config, Caller::local(Tenant::default()))
+    }
+
+    fn endpoint(path: &str) -> Endpoint {
+        let mut all = endpoints().into_iter();
+        all.find(|endpoint| endpoint.route.path == path).unwrap()
+    }
+
+    /// The thread that does the work of a request.
+    async fn thread_of(local: &Local, path: &str) -> ThreadId {
+        let work = async { Ok(thread::current().id()) };
+        local.api.carry_out(&endpoint(path), work).await.unwrap()
+    }
+
+    #[test]
+    fn reads_run_on_the_thread_of_the_caller() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
+        runtime.block_on(async {
+            let local = local();
+            let own = thread::current().id();
+            assert_eq!(thread_of(&local, "/v1/search").await, own);
+            assert_ne!(thread_of(&local, "/v1/records").await, own);
+        });
+    }
+
+    #[tokio::test]
+    async fn an_operation_that_panics_is_an_error() {
+        let local = local();
+        for path in ["/v1/search", "/v1/records"] {
+            let work = async { panic!("a defect") };
+            let done: Result<(), Error> = local.api.carry_out(&endpoint(path), work).await;
+            assert!(matches!(done, Err(Error::Internal(_))), "{path}: {done:?}");
+        }
     }
 }

@@ -3,37 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from .. import _form
+from ..errors import InvalidError
 from .operations import AsyncOperations
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+    from types import TracebackType
+    from typing import Any, Literal, Protocol
+
     from .. import models
+    from .._local import Embed
 
+    class AsyncTransport(Protocol):
+        """How operations reach a store. The names and fields are those of the HTTP API."""
 
-class AsyncTransport(Protocol):
-    """How operations reach a store. The names and fields are those of the HTTP API."""
+        async def call(
+            self,
+            operation: str,
+            fields: Mapping[str, Any],
+            *,
+            timeout: float | None = None,
+            progress: Callable[[dict[str, Any]], object] | None = None,
+            body: bytes | None = None,
+        ) -> Any: ...
 
-    async def call(
-        self,
-        operation: str,
-        fields: Mapping[str, Any],
-        *,
-        timeout: float | None = None,
-        progress: Callable[[dict[str, Any]], object] | None = None,
-        body: bytes | None = None,
-    ) -> Any: ...
+        def changes(self, fields: Mapping[str, Any], *, timeout: float | None = None) -> AsyncIterator[Any]: ...
 
-    def changes(self, fields: Mapping[str, Any], *, timeout: float | None = None) -> AsyncIterator[Any]: ...
+        def lines(
+            self, operation: str, fields: Mapping[str, Any], *, timeout: float | None = None
+        ) -> AsyncIterator[Any]: ...
 
-    def lines(
-        self, operation: str, fields: Mapping[str, Any], *, timeout: float | None = None
-    ) -> AsyncIterator[Any]: ...
-
-    async def aclose(self) -> None: ...
+        async def aclose(self) -> None: ...
 
 
 class AsyncMnemon(AsyncOperations):
@@ -50,6 +52,12 @@ class AsyncMnemon(AsyncOperations):
     on a server), and a file `mnemon.toml`. Without one, the defaults apply, and neither variables nor
     files of the working folder are read.
 
+    `embed` makes the vectors of a store in this process: a function that takes a list of texts and
+    returns a list with a vector or None for each. `embed_model` names its model; vectors of the same
+    model are compared with each other. Without `dimensions`, the length of its vectors, it is called
+    once to learn it. It must not use this client. If it fails, records are found by their words, an
+    answer has a notice, and the log has the exception; `reembed` makes vectors that are missing.
+
     The methods have the names of the operations, and return dictionaries as in `mnemon.models`,
     with times as `datetime`.
     """
@@ -64,20 +72,30 @@ class AsyncMnemon(AsyncOperations):
         ca: str | os.PathLike[str] | None = None,
         tenant: str | None = None,
         config: str | os.PathLike[str] | None = None,
+        embed: Embed | None = None,
+        embed_model: str | None = None,
+        dimensions: int | None = None,
         transport: AsyncTransport | None = None,
     ) -> None:
         place = os.fspath(store)
+        if embed is None and (embed_model is not None or dimensions is not None):
+            raise InvalidError("is missing: `embed_model` and `dimensions` describe it", field="embed")
         if transport is not None:
             self._transport = transport
         elif place.startswith(("http://", "https://")):
+            if embed is not None:
+                message = "is for a store in this process: a server has `embedder` in its mnemon.toml"
+                raise InvalidError(message, field="embed")
             from .http import AsyncHttpTransport
 
             self._transport = AsyncHttpTransport(place, key=key, timeout=timeout, retries=retries, ca=ca)
         else:
+            from .._local import embedder_of
             from .local import AsyncLocalTransport
 
             file = None if config is None else os.fspath(config)
-            self._transport = AsyncLocalTransport(place, tenant=tenant, config=file)
+            embedder = None if embed is None else embedder_of(embed, embed_model, dimensions)
+            self._transport = AsyncLocalTransport(place, tenant=tenant, config=file, embedder=embedder)
 
     async def __aenter__(self) -> AsyncMnemon:
         return self
@@ -110,6 +128,8 @@ class AsyncMnemon(AsyncOperations):
             progress: Called with the numbers of records that are `done`.
             timeout: Limit of one attempt in seconds.
         """
+        from .. import _form
+
         body = b"".join(_form.to_json(record) + b"\n" for record in records)
         fields = {"on_conflict": on_conflict}
         return await self._call("import", fields, timeout, progress=progress, body=body)
@@ -123,6 +143,8 @@ class AsyncMnemon(AsyncOperations):
         progress: Callable[[dict[str, Any]], object] | None = None,
         body: bytes | None = None,
     ) -> Any:
+        from .. import _form
+
         answer = await self._transport.call(operation, fields, timeout=timeout, progress=progress, body=body)
         return _form.with_dates(answer, _form.operation(operation).answer)
 
@@ -145,6 +167,8 @@ class AsyncMnemon(AsyncOperations):
             fields[cursor] = page["next"]
 
     async def _stream(self, operation: str, fields: dict[str, Any], timeout: float | None) -> AsyncIterator[Any]:
+        from .. import _form
+
         if operation == "changes":
             source, model = self._transport.changes(fields, timeout=timeout), "change"
         else:

@@ -7,7 +7,6 @@ import alone exceeds the 50 ms that this package may take.
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -15,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from .. import _form
-from ..errors import ConnectionLostError, InvalidError, MnemonError, ProtocolError, TimedOutError, error_of
+from .._log import log
+from ..errors import ConnectionLostError, InvalidError, MnemonError, ProtocolError, TimedOutError
 from . import io
 
 if TYPE_CHECKING:
     import ssl
-
-log = logging.getLogger("mnemon")
 
 HEAD_LIMIT = 64 * 1024
 # Connections that are kept for the next request.
@@ -156,7 +154,7 @@ class AsyncHttpTransport:
         except ProtocolError:
             problem = None
         after = connection.headers.get("retry-after", "")
-        return error_of(problem, connection.status, float(after) if after.isdecimal() else None)
+        return _form.error_of(problem, connection.status, float(after) if after.isdecimal() else None)
 
     async def _connection(self, deadline: float, limit: float) -> Connection:
         if self._closed:
@@ -198,7 +196,7 @@ class AsyncHttpTransport:
             if event.name == "progress":
                 progress(data)
             elif event.name == "error":
-                raise error_of(data, data.get("status", 500))
+                raise _form.error_of(data, data.get("status", 500))
             elif event.name == "result":
                 return data
         raise ProtocolError("the answer ended before its result")

@@ -17,9 +17,16 @@ class AsyncLocalTransport(AsyncHttpTransport):
     Limits of time do not apply: an operation that has begun is carried out.
     """
 
-    def __init__(self, store: str, *, tenant: str | None = None, config: str | None = None) -> None:
+    def __init__(
+        self,
+        store: str,
+        *,
+        tenant: str | None = None,
+        config: str | None = None,
+        embedder: _local.Embedder | None = None,
+    ) -> None:
         super().__init__("http://localhost", retries=0)
-        self._store = _local.open_store(store, tenant, config)
+        self._store = _local.open_store(store, tenant, config, embedder)
         self._process = os.getpid()
 
     async def _begin(self, request: _form.Request, accept: str, deadline: float, limit: float) -> Connection:

@@ -4,37 +4,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Callable, Iterable, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from .. import _form
+from ..errors import InvalidError
 from .operations import Operations
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Callable, Iterable, Mapping
+    from types import TracebackType
+    from typing import Any, Literal, Protocol
+
     from .. import models
+    from .._local import Embed
 
+    class Transport(Protocol):
+        """How operations reach a store. The names and fields are those of the HTTP API."""
 
-class Transport(Protocol):
-    """How operations reach a store. The names and fields are those of the HTTP API."""
+        def call(
+            self,
+            operation: str,
+            fields: Mapping[str, Any],
+            *,
+            timeout: float | None = None,
+            progress: Callable[[dict[str, Any]], object] | None = None,
+            body: bytes | None = None,
+        ) -> Any: ...
 
-    def call(
-        self,
-        operation: str,
-        fields: Mapping[str, Any],
-        *,
-        timeout: float | None = None,
-        progress: Callable[[dict[str, Any]], object] | None = None,
-        body: bytes | None = None,
-    ) -> Any: ...
+        def changes(self, fields: Mapping[str, Any], *, timeout: float | None = None) -> Iterator[Any]: ...
 
-    def changes(self, fields: Mapping[str, Any], *, timeout: float | None = None) -> Iterator[Any]: ...
+        def lines(
+            self, operation: str, fields: Mapping[str, Any], *, timeout: float | None = None
+        ) -> Iterator[Any]: ...
 
-    def lines(
-        self, operation: str, fields: Mapping[str, Any], *, timeout: float | None = None
-    ) -> Iterator[Any]: ...
-
-    def close(self) -> None: ...
+        def close(self) -> None: ...
 
 
 class Mnemon(Operations):
@@ -51,6 +53,12 @@ class Mnemon(Operations):
     on a server), and a file `mnemon.toml`. Without one, the defaults apply, and neither variables nor
     files of the working folder are read.
 
+    `embed` makes the vectors of a store in this process: a function that takes a list of texts and
+    returns a list with a vector or None for each. `embed_model` names its model; vectors of the same
+    model are compared with each other. Without `dimensions`, the length of its vectors, it is called
+    once to learn it. It must not use this client. If it fails, records are found by their words, an
+    answer has a notice, and the log has the exception; `reembed` makes vectors that are missing.
+
     The methods have the names of the operations, and return dictionaries as in `mnemon.models`,
     with times as `datetime`.
     """
@@ -65,20 +73,30 @@ class Mnemon(Operations):
         ca: str | os.PathLike[str] | None = None,
         tenant: str | None = None,
         config: str | os.PathLike[str] | None = None,
+        embed: Embed | None = None,
+        embed_model: str | None = None,
+        dimensions: int | None = None,
         transport: Transport | None = None,
     ) -> None:
         place = os.fspath(store)
+        if embed is None and (embed_model is not None or dimensions is not None):
+            raise InvalidError("is missing: `embed_model` and `dimensions` describe it", field="embed")
         if transport is not None:
             self._transport = transport
         elif place.startswith(("http://", "https://")):
+            if embed is not None:
+                message = "is for a store in this process: a server has `embedder` in its mnemon.toml"
+                raise InvalidError(message, field="embed")
             from .http import HttpTransport
 
             self._transport = HttpTransport(place, key=key, timeout=timeout, retries=retries, ca=ca)
         else:
+            from .._local import embedder_of
             from .local import LocalTransport
 
             file = None if config is None else os.fspath(config)
-            self._transport = LocalTransport(place, tenant=tenant, config=file)
+            embedder = None if embed is None else embedder_of(embed, embed_model, dimensions)
+            self._transport = LocalTransport(place, tenant=tenant, config=file, embedder=embedder)
 
     def __enter__(self) -> Mnemon:
         return self
@@ -111,6 +129,8 @@ class Mnemon(Operations):
             progress: Called with the numbers of records that are `done`.
             timeout: Limit of one attempt in seconds.
         """
+        from .. import _form
+
         body = b"".join(_form.to_json(record) + b"\n" for record in records)
         fields = {"on_conflict": on_conflict}
         return self._call("import", fields, timeout, progress=progress, body=body)
@@ -124,6 +144,8 @@ class Mnemon(Operations):
         progress: Callable[[dict[str, Any]], object] | None = None,
         body: bytes | None = None,
     ) -> Any:
+        from .. import _form
+
         answer = self._transport.call(operation, fields, timeout=timeout, progress=progress, body=body)
         return _form.with_dates(answer, _form.operation(operation).answer)
 
@@ -146,6 +168,8 @@ class Mnemon(Operations):
             fields[cursor] = page["next"]
 
     def _stream(self, operation: str, fields: dict[str, Any], timeout: float | None) -> Iterator[Any]:
+        from .. import _form
+
         if operation == "changes":
             source, model = self._transport.changes(fields, timeout=timeout), "change"
         else:

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Callable, Mapping, Sequence
     from datetime import datetime, timedelta
-    from typing import Literal
+    from typing import Any, Literal
 
     from .. import models
 
