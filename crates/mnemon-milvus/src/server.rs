@@ -120,8 +120,8 @@ impl Milvus {
     }
 }
 
-/// Whether this version is known to have what is needed. `milvus-lite` has version numbers of its
-/// own.
+/// Whether this version is known to have what is needed. The numbers of `milvus-lite` are not those
+/// of Milvus.
 fn is_recent(version: &str) -> bool {
     if version.starts_with("milvus_lite-") {
         return true;

@@ -1,10 +1,11 @@
 //! A `milvus-lite` server for tests.
 
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
 
 use tempfile::TempDir;
 
@@ -70,5 +71,60 @@ impl Drop for Lite {
         drop(self.child.stdin.take());
         // The shell ends after the server.
         let _ = self.child.wait();
+    }
+}
+
+/// A server that is killed in the middle of a request.
+pub(crate) struct Doomed {
+    server: Arc<Mutex<Option<Lite>>>,
+    address: String,
+}
+
+impl Doomed {
+    /// Forwards requests until they have so many bytes, and then kills the server.
+    pub(crate) fn after(bytes: u64, server: Lite) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let to = server.address.clone();
+        let server = Arc::new(Mutex::new(Some(server)));
+        let victim = server.clone();
+        thread::spawn(move || {
+            let mut left = bytes;
+            for client in listener.incoming() {
+                let (client, Ok(upstream)) = (client.unwrap(), TcpStream::connect(&to)) else {
+                    continue;
+                };
+                forward(&client, &upstream, &mut left);
+                if left == 0 {
+                    victim.lock().unwrap().take();
+                }
+                let _ = client.shutdown(Shutdown::Both);
+            }
+        });
+        Self { server, address }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Kills the server if it still runs; the answer is whether it did.
+    pub(crate) fn kill(self) -> bool {
+        self.server.lock().unwrap().take().is_some()
+    }
+}
+
+/// Forwards a connection until it ends, or no bytes are left.
+fn forward(mut client: &TcpStream, mut upstream: &TcpStream, left: &mut u64) {
+    let (mut answers, mut reader) = (upstream.try_clone().unwrap(), client.try_clone().unwrap());
+    thread::spawn(move || io::copy(&mut answers, &mut reader));
+    let mut part = [0; 1024];
+    while let Ok(length @ 1..) = client.read(&mut part) {
+        let most = usize::try_from(*left).unwrap_or(usize::MAX);
+        let length = length.min(most);
+        *left -= length as u64;
+        if upstream.write_all(&part[..length]).is_err() || *left == 0 {
+            return;
+        }
     }
 }

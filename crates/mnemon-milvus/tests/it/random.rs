@@ -6,12 +6,14 @@ use mnemon_testkit::index_operations::{Random, ids_of, operate, put, words};
 use mnemon_testkit::make::{at, grant};
 use std::sync::Arc;
 
-use crate::lite::Lite;
+use crate::lite::{Doomed, Lite};
 use crate::{found, index_at};
 
 /// Operations of a short run; a full one has 10,000.
 const SHORT: u64 = 300;
 const FULL: u64 = 10_000;
+/// Bytes of the requests of a search, about.
+const MOST_BYTES: u64 = 12_000;
 
 /// After catching up, index and store agree exactly, and both indexes find the same records. Searches
 /// in between show nothing that was deleted.
@@ -26,20 +28,18 @@ async fn random_operations_and_restarts_end_in_agreement() {
     let mut server = Lite::start(folder.path());
     let store: Arc<Ram> = Arc::default();
     let mut random = Random(20);
-    let mut now = 0;
+    let (mut now, mut killed) = (0, 0);
     for round in 0..operations {
         now = operate(&*store, &mut random, now).await;
         let g = grant(at(now));
         if round % kills_every == kills_every / 2 {
-            // Killed while it is following, or soon after.
-            let index = index_at(&store, &format!("milvus://{}/memory", server.address()));
-            let following = tokio::spawn({
-                let g = g.clone();
-                async move { drop(index.find(&g, &words("tea")).await) }
-            });
-            tokio::task::yield_now().await;
-            drop(server);
-            following.await.unwrap();
+            // Killed while it reads, writes or marks for a search.
+            let doomed = Doomed::after(1 + random.below(MOST_BYTES), server);
+            let index = index_at(&store, &format!("milvus://{}/memory", doomed.address()));
+            let failed = index.find(&g, &words("tea")).await.is_err();
+            let lived = doomed.kill();
+            assert_eq!(failed, !lived, "operation {round}");
+            killed += u64::from(failed);
             server = Lite::start(folder.path());
         }
         if random.below(12) == 0 {
@@ -49,6 +49,7 @@ async fn random_operations_and_restarts_end_in_agreement() {
             assert_eq!(ids_of(ours), ids_of(theirs), "operation {round}");
         }
     }
+    assert!(killed > 1, "most searches end after the server was killed");
     let g = grant(at(now));
     let index = index_at(&store, &format!("milvus://{}/memory", server.address()));
     let compared = index.compare(&g).await.unwrap();
