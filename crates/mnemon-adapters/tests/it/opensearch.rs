@@ -12,8 +12,7 @@ use mnemon_adapters::external_index::{ExternalIndex, IndexAccess, IndexUrl, Open
 use mnemon_core::embed::Embedder;
 use mnemon_core::ram::Ram;
 use mnemon_core::{
-    Backend, Batch, Ctx, Embedding, Filter, Op, Probe, Replica, SearchIndex, Store, StoreError,
-    Tenant,
+    Backend, Batch, Ctx, Embedding, Filter, Op, Probe, Replica, SearchIndex, StoreError, Tenant,
 };
 use mnemon_testkit::fakes::HashEmbedder;
 use mnemon_testkit::index_operations::{Random, ids_of, operate, put, words};

@@ -12,7 +12,10 @@ use crate::Indexed;
 
 /// A probe for what this text means.
 pub(crate) async fn near(text: &str) -> Probe {
-    let embedder = HashEmbedder::default();
+    near_by(&HashEmbedder::default(), text).await
+}
+
+async fn near_by(embedder: &HashEmbedder, text: &str) -> Probe {
     let vector = embedder.embed(&[text]).await.unwrap().remove(0).unwrap();
     let model = embedder.model().clone();
     Probe {
@@ -92,6 +95,29 @@ async fn a_version_without_a_vector_replaces_one_with_it() {
     indexed.store.apply(&g, batch).await.unwrap();
     assert_eq!(found().await, 0);
     assert_eq!(crate::found(&index, "leaves").await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn vectors_of_models_with_other_dimensions_are_found_by_their_own_model() {
+    let indexed = Indexed::new();
+    let (index, g) = (indexed.index(), grant(at(0)));
+    put(&*indexed.store, "old", "green tea").await;
+    let wider = HashEmbedder::new(128);
+    let tea = near_by(&wider, "green tea").await;
+    let mut batch = Batch::of(Op::put(note("new").saying("green tea")));
+    batch.vectors = vec![(id("new"), tea.vectors[0].clone())];
+    indexed.store.apply(&g, batch).await.unwrap();
+    let found = async |probe: &Probe| {
+        let found = ids_of(index.find(&g, probe).await.unwrap());
+        found.into_iter().collect::<Vec<Id>>()
+    };
+    assert_eq!(found(&near("green tea").await).await, [id("old")]);
+    assert_eq!(found(&tea).await, [id("new")]);
+    let mut both = near("green tea").await;
+    both.vectors.extend(tea.vectors.clone());
+    assert_eq!(found(&both).await, [id("new"), id("old")]);
+    let unknown = near_by(&HashEmbedder::new(32), "green tea").await;
+    assert_eq!(found(&unknown).await, Vec::<Id>::new());
 }
 
 #[tokio::test]

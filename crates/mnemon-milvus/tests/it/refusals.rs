@@ -3,12 +3,12 @@
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-use mnemon_adapters::external_index::{IndexAccess, IndexUrl};
+use mnemon_adapters::external_index::{DocumentChange, IndexAccess, IndexServer, IndexUrl};
 use mnemon_core::ram::Ram;
 use mnemon_core::{Ctx, SearchIndex, StoreError, Tenant};
 use mnemon_milvus::Milvus;
 use mnemon_testkit::index_operations::{put, words};
-use mnemon_testkit::make::{at, grant};
+use mnemon_testkit::make::{at, grant, id};
 
 use crate::lite::Lite;
 use crate::{Indexed, found, index_at};
@@ -65,20 +65,66 @@ fn a_password_is_not_sent_in_the_clear() {
     assert!(Milvus::new(&url, &access).is_ok());
 }
 
+fn server_at(url: &str) -> Milvus {
+    let url = IndexUrl::parse(url).unwrap();
+    Milvus::new(&url, &IndexAccess::default()).unwrap()
+}
+
+#[tokio::test]
+async fn a_document_that_was_lost_is_counted_and_a_rebuild_brings_it_back() {
+    let indexed = Indexed::new();
+    for name in ["a", "b", "c"] {
+        put(&*indexed.store, name, "green tea").await;
+    }
+    let (index, g) = (indexed.index(), grant(at(0)));
+    let compared = index.compare(&g).await.unwrap();
+    assert_eq!((compared.records, compared.is_complete()), (3, true));
+    let server = server_at(&indexed.url);
+    let generation = server.current().await.unwrap();
+    let lost = vec![DocumentChange::Delete {
+        id: id("b"),
+        seq: 99,
+    }];
+    server.write(&generation, g.tenant(), lost).await.unwrap();
+    let compared = index.compare(&g).await.unwrap();
+    assert_eq!((compared.missing, compared.outdated), (1, 0));
+    assert_eq!(compared.examples, [id("b")]);
+    let ctx = Ctx::new(Tenant::default(), "test", at(0));
+    index.rebuild(&ctx, &|_, _| {}).await.unwrap();
+    let compared = index.compare(&g).await.unwrap();
+    assert!(compared.is_complete(), "{compared:?}");
+    assert_eq!(found(&index, "tea").await.unwrap(), 3);
+}
+
+#[tokio::test]
+async fn an_older_version_does_not_replace_a_newer_one() {
+    let indexed = Indexed::new();
+    put(&*indexed.store, "a", "green tea").await;
+    put(&*indexed.store, "a", "black tea").await;
+    let (index, g) = (indexed.index(), grant(at(0)));
+    assert_eq!(found(&index, "tea").await.unwrap(), 1);
+    let server = server_at(&indexed.url);
+    let generation = server.current().await.unwrap();
+    let late = vec![DocumentChange::Delete {
+        id: id("a"),
+        seq: 1,
+    }];
+    server.write(&generation, g.tenant(), late).await.unwrap();
+    assert_eq!(found(&index, "tea").await.unwrap(), 1);
+    let marked = server.watermark(&generation, g.tenant()).await.unwrap();
+    assert_eq!(marked.watermark.seq, 2);
+    let stale = mnemon_adapters::external_index::Marked::default();
+    let moved = server.mark(&generation, g.tenant(), &stale, marked.watermark);
+    assert_eq!(moved.await.unwrap(), None, "it was read before it moved");
+}
+
 #[tokio::test]
 async fn a_collection_of_another_program_is_left_alone() {
     let indexed = Indexed::new();
     put(&*indexed.store, "a", "green tea").await;
     assert_eq!(found(&indexed.index(), "tea").await.unwrap(), 1);
     // The name of a generation is taken for the name of an index: it is a collection, not an alias.
-    let server = Milvus::new(
-        &IndexUrl::parse(&indexed.url).unwrap(),
-        &IndexAccess::default(),
-    );
-    let generation = {
-        use mnemon_adapters::external_index::IndexServer;
-        server.unwrap().current().await.unwrap().0
-    };
+    let generation = server_at(&indexed.url).current().await.unwrap().0;
     let taken = format!("milvus://{}/{generation}", Lite::shared());
     let error = found(&index_at(&indexed.store, &taken), "tea").await;
     let error = error.unwrap_err();
