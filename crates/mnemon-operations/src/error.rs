@@ -251,7 +251,7 @@ impl Error {
                 "`mnemon doctor --repair` makes the proposed repairs; it asks first"
             }
             Self::Unwell { .. } => "the remaining findings cannot be repaired automatically",
-            Self::IncompleteIndex { .. } => "`mnemon index rebuild` builds the index anew",
+            Self::IncompleteIndex { .. } => "`mnemon index rebuild` builds the index again",
             Self::Lint(_) => "each warning names the file, the line and the rule",
             Self::DamagedBackup(_) => {
                 "use another backup; `mnemon doctor --repair --store sqlite:FILE` recovers the readable \

@@ -6,7 +6,7 @@ use super::text;
 use mnemon_operations::Error;
 use mnemon_operations::operation::{IndexCheck, IndexChecked, IndexRebuild, IndexRebuilt};
 
-/// Compare the index in a search server with the store, or build it anew
+/// Compare the index in a search server with the store, or rebuild it
 ///
 /// `index` in mnemon.toml names an index in OpenSearch or Milvus, which follows the store. The
 /// built-in index is made from the store and needs neither command.
@@ -19,7 +19,7 @@ pub(super) enum Args {
     ///
     /// The index is first brought up to the store, as a search does. Nothing else is changed.
     Check(Shared<IndexCheck>),
-    /// Build the index anew from the records of all tenants
+    /// Rebuild the index from the records of all tenants
     ///
     /// Searches use the old index until the new one is complete; then the old one is deleted. A
     /// rebuild that is interrupted leaves the old index in use.

@@ -26,7 +26,7 @@ pub struct IndexChecked {
     pub examples: Vec<Id>,
 }
 
-/// An index that was built anew.
+/// An index that was rebuilt.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct IndexRebuilt {
     /// The URL of the index, or `builtin`.
