@@ -1557,6 +1557,34 @@ class AsyncOperations:
         }
         return self._pages("history", request, "changes", "before", timeout)
 
+    async def index_check(
+        self,
+        *,
+        progress: Callable[[dict[str, Any]], object] | None = None,
+        timeout: float | None = None,
+    ) -> models.IndexChecked:
+        """Compare ids and versions of all records with the index; exits with 9 if some cannot be found.
+
+        Args:
+            progress: Called while it runs, with `done` and, if it is known, `total`.
+            timeout: Limit of one attempt in seconds.
+        """
+        return await self._call("index_check", {}, timeout, progress=progress)
+
+    async def index_rebuild(
+        self,
+        *,
+        progress: Callable[[dict[str, Any]], object] | None = None,
+        timeout: float | None = None,
+    ) -> models.IndexRebuilt:
+        """Rebuild the index from the records of all tenants.
+
+        Args:
+            progress: Called while it runs, with `done` and, if it is known, `total`.
+            timeout: Limit of one attempt in seconds.
+        """
+        return await self._call("index_rebuild", {}, timeout, progress=progress)
+
     async def key_create(
         self,
         *,
