@@ -181,11 +181,11 @@ impl Client {
             (error.into(), false)
         })?;
         if let Err(error) = grpc.ready().await {
-            return Err(self.unreached(tonic::Status::from_error(error.into())));
+            return Err(self.unreached(&tonic::Status::from_error(error.into())));
         }
         let codec = ProstCodec::<Q, A>::default();
         let answer = grpc.unary(request, path, codec).await;
-        let answer = answer.map_err(|status| self.unreached(status))?;
+        let answer = answer.map_err(|status| self.unreached(&status))?;
         let answer = answer.into_inner();
         let status = answer.status().cloned().unwrap_or_default();
         match status.code == 0 && status.legacy_code == 0 {
@@ -195,7 +195,7 @@ impl Client {
     }
 
     /// A call that got no answer of Milvus.
-    fn unreached(&self, status: tonic::Status) -> (Failure, bool) {
+    fn unreached(&self, status: &tonic::Status) -> (Failure, bool) {
         let said = said(status.message());
         let (what, is_passing) = match status.code() {
             Code::Unauthenticated | Code::PermissionDenied => (
@@ -220,7 +220,7 @@ impl Client {
                 false,
             ),
         };
-        (self.failed(what, status).into(), is_passing)
+        (self.failed(what, said).into(), is_passing)
     }
 
     /// An answer of Milvus that is not one of success.

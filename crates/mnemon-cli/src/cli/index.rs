@@ -6,23 +6,21 @@ use super::text;
 use mnemon_operations::Error;
 use mnemon_operations::operation::{IndexCheck, IndexChecked, IndexRebuild, IndexRebuilt};
 
-/// Compare the index in a search server with the store, or rebuild it
+/// Check or rebuild the index in a search server
 ///
-/// `index` in mnemon.toml names an index in OpenSearch or Milvus, which follows the store. The
-/// built-in index is made from the store and needs neither command.
+/// `index` in mnemon.toml names the index. The built-in index needs neither command.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Examples:\n  \
     mnemon index check\n  \
     mnemon index rebuild")]
 pub(super) enum Args {
-    /// Compare ids and versions of all records with the index; exits with 9 if some cannot be found
+    /// Compare the index with the store
     ///
-    /// The index is first brought up to the store, as a search does. Nothing else is changed.
+    /// Ids and versions of all records are compared. It exits with 9 if the index lacks a record.
     Check(Shared<IndexCheck>),
-    /// Rebuild the index from the records of all tenants
+    /// Rebuild the index of all tenants
     ///
-    /// Searches use the old index until the new one is complete; then the old one is deleted. A
-    /// rebuild that is interrupted leaves the old index in use.
+    /// Searches use the old index meanwhile. An interrupted rebuild leaves it in use.
     Rebuild(Shared<IndexRebuild>),
 }
 
