@@ -2960,9 +2960,9 @@ export interface Operations {
   }>;
   /** Show the history of changes, newest first. */
   history(fields?: HistoryFields, options?: CallOptions): Promise<Changes>;
-  /** Compare ids and versions of all records with the index; exits with 9 if some cannot be found. */
+  /** Compare the index with the store. */
   indexCheck(options?: CallOptions): Promise<IndexChecked>;
-  /** Rebuild the index from the records of all tenants. */
+  /** Rebuild the index of all tenants. */
   indexRebuild(options?: CallOptions): Promise<IndexRebuilt>;
   /** Create a key and print it once. */
   keyCreate(fields: KeyCreateFields, options?: CallOptions): Promise<KeyCreated>;

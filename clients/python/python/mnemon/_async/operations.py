@@ -1563,7 +1563,7 @@ class AsyncOperations:
         progress: Callable[[dict[str, Any]], object] | None = None,
         timeout: float | None = None,
     ) -> models.IndexChecked:
-        """Compare ids and versions of all records with the index; exits with 9 if some cannot be found.
+        """Compare the index with the store.
 
         Args:
             progress: Called while it runs, with `done` and, if it is known, `total`.
@@ -1577,7 +1577,7 @@ class AsyncOperations:
         progress: Callable[[dict[str, Any]], object] | None = None,
         timeout: float | None = None,
     ) -> models.IndexRebuilt:
-        """Rebuild the index from the records of all tenants.
+        """Rebuild the index of all tenants.
 
         Args:
             progress: Called while it runs, with `done` and, if it is known, `total`.
