@@ -48,6 +48,8 @@ export const OPERATIONS = {
   health: { method: "GET", path: "/healthz", parameters: [], takesFields: false, retry: "safe", json: true, progress: false },
   history: { method: "GET", path: "/v1/history", parameters: [], takesFields: true, retry: "safe", json: true, progress: false },
   import: { method: "POST", path: "/v1/import", parameters: [], takesFields: true, retry: "safe", json: true, progress: true },
+  indexCheck: { method: "POST", path: "/v1/index/check", parameters: [], takesFields: false, retry: "once", json: true, progress: true },
+  indexRebuild: { method: "POST", path: "/v1/index/rebuild", parameters: [], takesFields: false, retry: "once", json: true, progress: true },
   keyCreate: { method: "POST", path: "/v1/keys", parameters: [], takesFields: true, retry: "once", json: true, progress: false },
   keyList: { method: "GET", path: "/v1/keys", parameters: [], takesFields: false, retry: "safe", json: true, progress: false },
   keyRevoke: { method: "DELETE", path: "/v1/keys/{prefix}", parameters: ["prefix"], takesFields: false, retry: "once", json: true, progress: false },

@@ -472,6 +472,38 @@ export interface Improved {
   }>;
 }
 
+/** How an index in a search server differs from its store. */
+export interface IndexChecked {
+  /** Whether a search can find every record. */
+  complete: boolean;
+  /** Ids of up to ten records that are missing or outdated. */
+  examples: Array<string>;
+  /** URL of the index, or `builtin`. */
+  index: string;
+  /** Entries whose records are gone; no search shows them, and the next write removes them. */
+  leftover: number;
+  /** Records that the index does not have. */
+  missing: number;
+  /** Degraded results, in sentences; any answer may have them. */
+  notices?: Array<string>;
+  /** Records of which the index has another version. */
+  outdated: number;
+  /** Records of the tenant. */
+  records: number;
+}
+
+/** An index that was rebuilt. */
+export interface IndexRebuilt {
+  /** URL of the index, or `builtin`, which needs no rebuild. */
+  index: string;
+  /** Degraded results, in sentences; any answer may have them. */
+  notices?: Array<string>;
+  /** Number of records of all tenants. */
+  records: number;
+  /** Number of tenants. */
+  tenants: number;
+}
+
 /** Entries of agents' files in the store. */
 export interface Indexed {
   /** Number of changed files. */
@@ -2928,6 +2960,10 @@ export interface Operations {
   }>;
   /** Show the history of changes, newest first. */
   history(fields?: HistoryFields, options?: CallOptions): Promise<Changes>;
+  /** Compare the index with the store. */
+  indexCheck(options?: CallOptions): Promise<IndexChecked>;
+  /** Rebuild the index of all tenants. */
+  indexRebuild(options?: CallOptions): Promise<IndexRebuilt>;
   /** Create a key and print it once. */
   keyCreate(fields: KeyCreateFields, options?: CallOptions): Promise<KeyCreated>;
   /** List the keys of the tenant, without their secrets. */

@@ -1,4 +1,4 @@
-//! Search servers as the index of a store: `index = "opensearch://…"`.
+//! Search servers as the index of a store: `index = "opensearch://…"` or `"milvus://…"`.
 //!
 //! A search server has no transactions over our rules, so it is an index and never a store.
 //! [`ExternalIndex`] follows the commits of its store and asks the server; an [`IndexServer`] is one
@@ -12,6 +12,7 @@
 //!   shows nothing that was deleted or replaced.
 //! - A rebuild fills a new generation of the index while searches use the old one.
 
+mod compare;
 mod document;
 mod follow;
 pub(crate) mod opensearch;
@@ -26,11 +27,12 @@ use mnemon_core::{
     Filter, Id, IndexCapabilities, Probe, Replica, Statistics, StoreError, Tenant, Time,
 };
 
-pub use document::{Document, Vector};
-pub use follow::{Agreement, Followed};
+pub use compare::Comparison;
+pub use document::{Document, QUARTERS, Vector};
+pub use follow::Followed;
 pub use opensearch::OpenSearch;
 pub use rebuild::{Rebuilt, Watch};
-pub use url::{IndexAccess, IndexUrl};
+pub use url::{IndexAccess, IndexKind, IndexUrl};
 
 /// A search server that holds documents of records.
 ///
@@ -83,7 +85,8 @@ pub trait IndexServer: Send + Sync {
     /// How many documents the tenant has, expired ones included.
     async fn count(&self, generation: &Generation, tenant: &Tenant) -> Result<u64, ServerError>;
 
-    /// The tenant's documents by id: those after this one. Fewer than the limit only at the end.
+    /// The tenant's documents after this one, in an order that the server chooses. Fewer than the
+    /// limit only at the end.
     async fn entries(
         &self,
         generation: &Generation,
@@ -188,7 +191,8 @@ pub struct Found {
     pub score: f32,
 }
 
-/// What a server found.
+/// What a server found. An arm may name a document twice, if several models placed it; documents
+/// whose score is not positive are not matches.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ServerAnswer {
     pub words: Vec<Found>,

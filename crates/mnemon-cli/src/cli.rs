@@ -37,6 +37,7 @@ mod forget;
 mod get;
 mod history;
 mod import;
+mod index;
 mod ingest;
 mod init;
 mod input;
@@ -177,6 +178,8 @@ enum Command {
     Ingest(ingest::Args),
     Upkeep(upkeep::Args),
     Reembed(reembed::Args),
+    #[command(subcommand)]
+    Index(index::Args),
     #[command(subcommand)]
     Model(model::Args),
     #[command(subcommand)]
@@ -479,6 +482,7 @@ async fn dispatch(command: Command, door: &mut Door) -> Result<(), Error> {
         Command::Ingest(args) => ingest::run(args, door).await,
         Command::Upkeep(args) => upkeep::run(args, door).await,
         Command::Reembed(args) => reembed::run(args, door).await,
+        Command::Index(args) => index::run(args, door).await,
         Command::Model(args) => model::run(args, door).await,
         Command::Llm(args) => llm::run(args, door).await,
         Command::Remote(args) => remotes::run(args, door).await,

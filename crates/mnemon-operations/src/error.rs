@@ -104,6 +104,12 @@ pub enum Error {
         /// Whether a repair, which was not asked for, proposes something.
         mendable: bool,
     },
+    #[error("{count} of the {records} records cannot be found through the index {index}")]
+    IncompleteIndex {
+        index: String,
+        count: u64,
+        records: u64,
+    },
     /// The warnings were printed before.
     #[error("the check found {}", count(*.0, "warning"))]
     Lint(usize),
@@ -193,7 +199,9 @@ impl Error {
             Self::NotIngested { kind, .. } => *kind,
             Self::NotErased { left: 0, .. } => ErrorKind::Busy,
             Self::NotErased { .. } => ErrorKind::Denied,
-            Self::Unwell { .. } | Self::Lint(_) => ErrorKind::Corrupt,
+            Self::Unwell { .. } | Self::Lint(_) | Self::IncompleteIndex { .. } => {
+                ErrorKind::Corrupt
+            }
             Self::Remote { kind, .. } => *kind,
             Self::Server { .. } => ErrorKind::Unavailable,
             Self::Forbidden(_) => ErrorKind::Denied,
@@ -243,6 +251,7 @@ impl Error {
                 "`mnemon doctor --repair` makes the proposed repairs; it asks first"
             }
             Self::Unwell { .. } => "the remaining findings cannot be repaired automatically",
+            Self::IncompleteIndex { .. } => "`mnemon index rebuild` builds the index again",
             Self::Lint(_) => "each warning names the file, the line and the rule",
             Self::DamagedBackup(_) => {
                 "use another backup; `mnemon doctor --repair --store sqlite:FILE` recovers the readable \

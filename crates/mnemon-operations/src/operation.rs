@@ -14,6 +14,7 @@ mod context;
 mod conversations;
 mod documents;
 mod files;
+mod indexes;
 mod keys;
 mod learning;
 mod long_term;
@@ -40,6 +41,7 @@ pub use conversations::{
 };
 pub use documents::SentDocument;
 pub use field::{Field, Interface, Shape, Spelling};
+pub use indexes::{IndexChecked, IndexRebuilt};
 pub use keys::KeyPage;
 pub use learning::{FailedSteps, Skills, TracedSteps};
 pub use records::Stored;
@@ -89,7 +91,7 @@ operations! {
     Record Retrieve
     KeyCreate KeyList KeyRevoke KeyRotate
     WebhookCreate WebhookList WebhookFailed WebhookRedeliver WebhookDelete
-    Upkeep Reembed Doctor PolicyShow
+    Upkeep Reembed Doctor PolicyShow IndexCheck IndexRebuild
     DocumentAdd DocumentKnown
 }
 

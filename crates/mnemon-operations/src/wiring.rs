@@ -33,6 +33,7 @@ use mnemon_engine::{
 use crate::Error;
 use crate::config::{Config, EmbedderChoice, JwksPlace, LlmProvider, Origin, RerankerChoice};
 
+pub(crate) use index::{external_index, read_grant};
 pub use meter::Meter;
 pub use meter::{Latencies, latencies};
 pub use mnemon_adapters::audit::{

@@ -40,6 +40,7 @@ pub mod conformance;
 pub mod fakes;
 pub mod faults;
 pub mod index_conformance;
+pub mod index_operations;
 pub mod make;
 pub mod meetings;
 pub mod oracle;

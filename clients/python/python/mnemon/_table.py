@@ -52,6 +52,8 @@ OPERATIONS: dict[str, tuple[str, str, tuple[str, ...], str, str, bool]] = {
     "health": ("GET", "/healthz", (), "safe", "object", False),
     "history": ("GET", "/v1/history", (), "safe", "changes", False),
     "import": ("POST", "/v1/import", (), "safe", "imported", True),
+    "index_check": ("POST", "/v1/index/check", (), "once", "index_checked", True),
+    "index_rebuild": ("POST", "/v1/index/rebuild", (), "once", "index_rebuilt", True),
     "key_create": ("POST", "/v1/keys", (), "once", "key_created", False),
     "key_list": ("GET", "/v1/keys", (), "safe", "keys", False),
     "key_revoke": ("DELETE", "/v1/keys/{prefix}", ("prefix",), "once", "key", False),

@@ -530,6 +530,40 @@ class Improved(TypedDict):
     """Skills."""
 
 
+class IndexChecked(TypedDict):
+    """How an index in a search server differs from its store."""
+
+    complete: bool
+    """Whether a search can find every record."""
+    examples: list[str]
+    """Ids of up to ten records that are missing or outdated."""
+    index: str
+    """URL of the index, or `builtin`."""
+    leftover: int
+    """Entries whose records are gone; no search shows them, and the next write removes them."""
+    missing: int
+    """Records that the index does not have."""
+    notices: NotRequired[list[str]]
+    """Degraded results, in sentences; any answer may have them."""
+    outdated: int
+    """Records of which the index has another version."""
+    records: int
+    """Records of the tenant."""
+
+
+class IndexRebuilt(TypedDict):
+    """An index that was rebuilt."""
+
+    index: str
+    """URL of the index, or `builtin`, which needs no rebuild."""
+    notices: NotRequired[list[str]]
+    """Degraded results, in sentences; any answer may have them."""
+    records: int
+    """Number of records of all tenants."""
+    tenants: int
+    """Number of tenants."""
+
+
 class Indexed(TypedDict):
     """Entries of agents' files in the store."""
 

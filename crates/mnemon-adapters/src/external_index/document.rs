@@ -42,7 +42,7 @@ pub struct Vector {
 }
 
 /// Occurrences are counted in quarters, because a word in a tag counts one and a half times.
-pub(super) const QUARTERS: f32 = 4.0;
+pub const QUARTERS: f32 = 4.0;
 
 impl Document {
     /// The time of expiry of a record that does not expire.

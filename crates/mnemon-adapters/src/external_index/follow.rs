@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use mnemon_core::{Grant, Id, StoreError, StoredChange};
 
 use super::{
-    Document, DocumentChange, ExternalIndex, Generation, Marked, REBUILDS, ServerError, Watermark,
+    Document, DocumentChange, ExternalIndex, Generation, Marked, ServerError, Watermark,
     unavailable,
 };
 
 /// Changes that are read and written at once.
-const PAGE: usize = 1000;
+pub(super) const PAGE: usize = 1000;
 /// Changes that one search writes at the most; the next search goes on.
 pub(super) const SEARCH_WRITES: usize = 10_000;
 /// How often a step is repeated because another process was following, too.
@@ -25,15 +25,6 @@ pub struct Followed {
     pub behind: u64,
 }
 
-/// How index and store differ, after the index was brought up to the store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Agreement {
-    /// Records of the store.
-    pub records: u64,
-    /// Documents that were missing, of another version or too many. They were corrected.
-    pub corrected: usize,
-}
-
 /// A page of changes, and where the index stands after it.
 struct Step {
     changes: Vec<DocumentChange>,
@@ -42,26 +33,6 @@ struct Step {
 }
 
 impl ExternalIndex {
-    /// Brings the tenant's documents up to the store and compares all of them with its records.
-    pub async fn check(&self, grant: &Grant) -> Result<Agreement, StoreError> {
-        for _ in 0..REBUILDS {
-            let done = self.check_once(grant).await;
-            if let Some(agreement) = self.settle(done).await? {
-                return Ok(agreement);
-            }
-        }
-        Err(self.rebuilt_again())
-    }
-
-    async fn check_once(&self, grant: &Grant) -> Result<Agreement, ServerError> {
-        let generation = self.generation().await?;
-        let _following = self.following.lock().await;
-        self.follow_in(&generation, grant, usize::MAX).await?;
-        let corrected = self.reconcile(&generation, grant).await?;
-        let records = self.store.tally(grant).await?.records();
-        Ok(Agreement { records, corrected })
-    }
-
     /// Brings the tenant's documents up to the store, as far as so many writes go.
     pub(super) async fn follow(
         &self,
@@ -77,7 +48,7 @@ impl ExternalIndex {
         Ok(followed)
     }
 
-    async fn follow_in(
+    pub(super) async fn follow_in(
         &self,
         generation: &Generation,
         grant: &Grant,
@@ -159,7 +130,7 @@ impl ExternalIndex {
 
     fn is_ahead(&self) -> StoreError {
         let what = "the index has seen changes that the store does not have, as after the store was \
-                    restored from a backup; name another index";
+                    restored from a backup; run `mnemon index rebuild`";
         unavailable(self.place(), what, "the watermark is ahead of the store")
     }
 
@@ -178,37 +149,16 @@ impl ExternalIndex {
         Ok(())
     }
 
-    /// Compares all documents with all records, and corrects what differs. The answer is how many
-    /// documents that were.
-    async fn reconcile(
-        &self,
-        generation: &Generation,
-        grant: &Grant,
-    ) -> Result<usize, ServerError> {
+    /// Compares all documents with all records, and corrects what differs.
+    async fn reconcile(&self, generation: &Generation, grant: &Grant) -> Result<(), ServerError> {
         let tenant = grant.tenant();
         let marked = self.server.watermark(generation, tenant).await?;
-        let mut left = self.entries(generation, grant).await?;
-        let mut changes = Vec::new();
-        let mut after = 0;
-        loop {
-            let page = self.store.stored_changes(grant, after, PAGE).await?;
-            // Later changes are followed like any other.
-            let seen = |change: &&StoredChange| change.seq <= marked.watermark.seq;
-            for current in page.changes.iter().filter(seen).filter(|it| it.is_current) {
-                if left.remove(&current.id) != Some(current.seq) {
-                    changes.push(change(current));
-                }
-            }
-            after = page.reached();
-            if !page.more {
-                break;
-            }
-        }
-        let has_puts = !changes.is_empty();
-        let extra = left.into_iter();
-        let extra = extra.filter(|(_, seq)| *seq <= marked.watermark.seq);
-        changes.extend(extra.map(|(id, seq)| DocumentChange::Delete { id, seq: seq + 1 }));
-        let corrected = changes.len();
+        let found = self.differences(generation, grant, marked.watermark);
+        let found = found.await?;
+        let has_puts = !found.puts.is_empty();
+        let leftover = found.leftover.into_iter();
+        let leftover = leftover.map(|(id, seq)| DocumentChange::Delete { id, seq: seq + 1 });
+        let changes = found.puts.into_iter().chain(leftover).collect();
         for changes in chunks(changes) {
             self.server.write(generation, tenant, changes).await?;
         }
@@ -221,10 +171,10 @@ impl ExternalIndex {
             self.server.mark(generation, tenant, &marked, to).await?;
             self.follow_in(generation, grant, usize::MAX).await?;
         }
-        Ok(corrected)
+        Ok(())
     }
 
-    async fn entries(
+    pub(super) async fn entries(
         &self,
         generation: &Generation,
         grant: &Grant,
@@ -252,7 +202,7 @@ fn put(document: Document) -> DocumentChange {
 }
 
 /// What a change of the store means for the record's document.
-fn change(change: &StoredChange) -> DocumentChange {
+pub(super) fn change(change: &StoredChange) -> DocumentChange {
     match &change.record {
         Some(record) if change.is_current => put(Document::of(record, change.vector.as_ref())),
         // The record was deleted, or a later change has a newer version of it.

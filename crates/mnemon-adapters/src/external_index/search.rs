@@ -110,8 +110,13 @@ impl ExternalIndex {
                 set(&mut known.1, score);
             }
         };
-        arm(answer.words, |found, score| found.words = Some(score));
-        arm(answer.meaning, |found, score| found.meaning = Some(score));
+        arm(positive(answer.words), |found, score| {
+            found.words = Some(score);
+        });
+        arm(positive(answer.meaning), |found, score| {
+            let nearest = found.meaning.map_or(score, |known| known.max(score));
+            found.meaning = Some(nearest);
+        });
         arm(answer.newest, |_, _| {});
         let mut verified = Vec::with_capacity(order.len());
         for page in order.chunks(grant.limits().page) {
@@ -130,6 +135,11 @@ impl ExternalIndex {
             background: None,
         })
     }
+}
+
+fn positive(mut found: Vec<Found>) -> Vec<Found> {
+    found.retain(|found| found.score > 0.0);
+    found
 }
 
 fn bare(id: Id) -> Match {

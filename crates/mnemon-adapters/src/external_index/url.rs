@@ -13,9 +13,10 @@ const TIMEOUT_MOST_S: u64 = 600;
 /// Characters of the name of an index.
 const NAME_CHARS: usize = 100;
 
-/// Where an index is: `opensearch://HOST:PORT/NAME`.
+/// Where an index is: `opensearch://HOST:PORT/NAME` or `milvus://HOST:PORT/NAME`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexUrl {
+    pub kind: IndexKind,
     pub uses_tls: bool,
     /// `HOST:PORT`.
     pub address: String,
@@ -24,10 +25,30 @@ pub struct IndexUrl {
     text: String,
 }
 
-/// The schemes, each with whether it uses TLS.
-const SCHEMES: [(&str, bool); 2] = [("opensearch", false), ("opensearch+https", true)];
-/// The usual port of OpenSearch.
-const PORT: u16 = 9200;
+/// The kind of a search server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IndexKind {
+    OpenSearch,
+    Milvus,
+}
+
+impl IndexKind {
+    /// The port that servers of this kind usually have.
+    fn port(self) -> u16 {
+        match self {
+            Self::OpenSearch => 9200,
+            Self::Milvus => 19530,
+        }
+    }
+}
+
+/// The schemes, each with its kind and whether it uses TLS.
+const SCHEMES: [(&str, IndexKind, bool); 4] = [
+    ("opensearch", IndexKind::OpenSearch, false),
+    ("opensearch+https", IndexKind::OpenSearch, true),
+    ("milvus", IndexKind::Milvus, false),
+    ("milvus+https", IndexKind::Milvus, true),
+];
 
 fn invalid(what: String) -> Invalid {
     Invalid::new("index", what)
@@ -36,11 +57,11 @@ fn invalid(what: String) -> Invalid {
 impl IndexUrl {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let (scheme, rest) = text.split_once("://").unwrap_or((text, ""));
-        let known = SCHEMES.iter().find(|(name, _)| *name == scheme);
-        let Some((_, uses_tls)) = known else {
+        let known = SCHEMES.iter().find(|(name, ..)| *name == scheme);
+        let Some((_, kind, uses_tls)) = known else {
             return Err(invalid(format!(
                 "`{}` is not an index; write `builtin`, opensearch://HOST:PORT/NAME or \
-                 opensearch+https://HOST:PORT/NAME",
+                 milvus://HOST:PORT/NAME, with +https before :// to use TLS",
                 scheme.escape_debug()
             )));
         };
@@ -59,10 +80,11 @@ impl IndexUrl {
             .rsplit_once(':')
             .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
         Ok(Self {
+            kind: *kind,
             uses_tls: *uses_tls,
             address: match has_port {
                 true => host.to_owned(),
-                false => format!("{host}:{PORT}"),
+                false => format!("{host}:{}", kind.port()),
             },
             name: name.to_owned(),
             timeout: timeout(options)?,
@@ -88,7 +110,7 @@ fn check_host(host: &str) -> Result<(), Invalid> {
     match !host.is_empty() && !host.starts_with(':') && host.chars().all(is_valid) {
         true => Ok(()),
         false => Err(invalid(format!(
-            "`{}` is not a host; write opensearch://HOST:PORT/NAME",
+            "`{}` is not a host; write SCHEME://HOST:PORT/NAME",
             host.escape_debug()
         ))),
     }
@@ -135,6 +157,12 @@ pub struct IndexAccess {
 }
 
 impl IndexAccess {
+    /// `USER:PASSWORD`, for the header of a request. It is not for messages.
+    pub fn credentials(&self) -> Option<String> {
+        let (user, password) = (self.user.as_ref()?, self.password.as_ref()?);
+        Some(format!("{user}:{}", password.reveal()))
+    }
+
     /// A password goes over the network only if the connection is encrypted.
     pub fn check(&self, url: &IndexUrl) -> Result<(), Invalid> {
         if self.password.is_some() && !url.uses_tls && !url.is_loopback() {
@@ -169,6 +197,12 @@ mod tests {
             (url.address.as_str(), url.name.as_str()),
             ("[::1]:9201", "a_1")
         );
+        let url = IndexUrl::parse("milvus://search.example/memory").unwrap();
+        assert_eq!(
+            (url.kind, url.address.as_str()),
+            (IndexKind::Milvus, "search.example:19530")
+        );
+        assert!(IndexUrl::parse("milvus+https://h/n").unwrap().uses_tls);
     }
 
     #[test]

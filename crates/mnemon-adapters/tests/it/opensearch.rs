@@ -12,10 +12,10 @@ use mnemon_adapters::external_index::{ExternalIndex, IndexAccess, IndexUrl, Open
 use mnemon_core::embed::Embedder;
 use mnemon_core::ram::Ram;
 use mnemon_core::{
-    Backend, Batch, Ctx, Embedding, Filter, Op, Probe, QueryTerm, Replica, SearchIndex, Store,
-    StoreError, Tenant, limits,
+    Backend, Batch, Ctx, Embedding, Filter, Op, Probe, Replica, SearchIndex, StoreError, Tenant,
 };
 use mnemon_testkit::fakes::HashEmbedder;
+use mnemon_testkit::index_operations::{Random, ids_of, operate, put, words};
 use mnemon_testkit::make::{Remade, at, grant, id, note};
 use mnemon_testkit::{Fixture, index_conformance};
 
@@ -62,29 +62,6 @@ impl Fixture for Indexed {
 
 index_conformance!(on_the_double, Indexed::new());
 
-fn words(query: &str) -> Probe {
-    Probe {
-        terms: QueryTerm::words_of(query),
-        depth: limits::PAGE,
-        ..Probe::new(Filter::all_of_tenant(), 0)
-    }
-}
-
-async fn put(store: &Ram, name: &str, content: &str) {
-    let embedder = HashEmbedder::default();
-    let mut vectors = embedder.embed(&[content]).await.unwrap();
-    let vector = vectors.remove(0);
-    let mut batch = Batch::of(Op::put(note(name).saying(content)));
-    batch.vectors = vector
-        .map(|vector| {
-            let model = embedder.model().clone();
-            (id(name), Embedding { model, vector })
-        })
-        .into_iter()
-        .collect();
-    store.apply(&grant(at(0)), batch).await.unwrap();
-}
-
 async fn found(index: &ExternalIndex, query: &str) -> Result<usize, StoreError> {
     let answer = index.find(&grant(at(0)), &words(query)).await?;
     Ok(answer.matches.len())
@@ -93,7 +70,7 @@ async fn found(index: &ExternalIndex, query: &str) -> Result<usize, StoreError> 
 #[tokio::test]
 async fn passing_failures_are_repeated_and_others_reported() {
     let indexed = Indexed::new();
-    put(&indexed.store, "a", "green tea").await;
+    put(&*indexed.store, "a", "green tea").await;
     let index = indexed.index();
     assert_eq!(found(&index, "tea").await.unwrap(), 1);
     for fault in [
@@ -151,7 +128,7 @@ async fn a_server_that_cannot_be_used_is_reported() {
 async fn a_rebuild_replaces_the_index_while_it_is_searched() {
     let indexed = Indexed::new();
     for name in ["a", "b", "c"] {
-        put(&indexed.store, name, "green tea").await;
+        put(&*indexed.store, name, "green tea").await;
     }
     let searching = indexed.index();
     assert_eq!(found(&searching, "tea").await.unwrap(), 3);
@@ -164,8 +141,43 @@ async fn a_rebuild_replaces_the_index_while_it_is_searched() {
     assert_eq!(shown.lock().unwrap().last(), Some(&(3, 3)));
     let new: Vec<String> = indexed.data().indexes.keys().cloned().collect();
     assert!(new.len() == 1 && new != old, "{old:?} {new:?}");
-    put(&indexed.store, "d", "black tea").await;
+    put(&*indexed.store, "d", "black tea").await;
     assert_eq!(found(&searching, "tea").await.unwrap(), 4);
+}
+
+#[tokio::test]
+async fn a_comparison_counts_what_differs_and_a_rebuild_mends_it() {
+    let indexed = Indexed::new();
+    for name in ["a", "b", "c"] {
+        put(&*indexed.store, name, "green tea").await;
+    }
+    let index = indexed.index();
+    let g = grant(at(0));
+    let compared = index.compare(&g).await.unwrap();
+    assert_eq!(compared.records, 3);
+    assert!(compared.is_complete() && compared.leftover == 0);
+    for index in indexed.data().indexes.values_mut() {
+        let of = |name: &str| {
+            let mut docs = index.docs.iter();
+            let found = docs.find(|(_, doc)| doc.source["id"] == name);
+            found.unwrap().0.clone()
+        };
+        let [a, b, c] = ["a", "b", "c"].map(of);
+        index.docs.remove(&a);
+        index.docs.get_mut(&b).unwrap().source["seq"] = 1.into();
+        index.docs.get_mut(&c).unwrap().source["id"] = "x".into();
+    }
+    let compared = index.compare(&g).await.unwrap();
+    let counts = (compared.missing, compared.outdated, compared.leftover);
+    assert_eq!(counts, (2, 1, 1), "{compared:?}");
+    assert!(!compared.is_complete());
+    assert_eq!(compared.examples, ["a", "b", "c"].map(id));
+    let again = index.compare(&g).await.unwrap();
+    assert_eq!(again, compared, "nothing was corrected");
+    let ctx = Ctx::new(Tenant::default(), "test", at(0));
+    index.rebuild(&ctx, &|_, _| {}).await.unwrap();
+    let compared = index.compare(&g).await.unwrap();
+    assert!(compared.is_complete() && compared.leftover == 0);
 }
 
 /// A vector that comes after its record leaves no change behind.
@@ -206,58 +218,6 @@ async fn late_vectors_of_a_file_are_followed() {
     assert_eq!((page.records.len(), page.reached, page.more), (1, 3, false));
 }
 
-/// Numbers that look random and are the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: u64) -> u64 {
-        let next = self.0.wrapping_mul(6_364_136_223_846_793_005);
-        self.0 = next.wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % most
-    }
-}
-
-const WORDS: [&str; 6] = ["tea", "coffee", "milk", "cup", "morning", "train"];
-
-/// One operation on the store; the answer is the time.
-async fn operate(store: &Ram, random: &mut Random, now: i64) -> i64 {
-    let name = format!("n{}", random.below(40));
-    let word = |random: &mut Random| WORDS[random.below(6) as usize];
-    let text = format!("{} {}", word(random), word(random));
-    let g = grant(at(now));
-    match random.below(20) {
-        0..9 => put(store, &name, &text).await,
-        9..11 => {
-            let record = note(&name).saying(&text).until(at(now + 5));
-            store.apply(&g, Batch::of(Op::put(record))).await.unwrap();
-        }
-        11..14 => drop(store.apply(&g, Batch::of(Op::delete(id(&name)))).await),
-        14..16 => drop(
-            store
-                .apply(&g, Batch::of(Op::Purge { id: id(&name) }))
-                .await,
-        ),
-        16 => drop(store.upkeep(&g, 10).await.unwrap()),
-        17 => {
-            let model = HashEmbedder::default().model().clone();
-            let lacking = store.lacking(&g, &model, 0, 3).await.unwrap();
-            for record in lacking {
-                let mut made = HashEmbedder::default()
-                    .embed(&[&record.content])
-                    .await
-                    .unwrap();
-                if let Some(vector) = made.remove(0) {
-                    let model = model.clone();
-                    let vectors = vec![(record.seq, Embedding { model, vector })];
-                    store.embed(&g, vectors).await.unwrap();
-                }
-            }
-        }
-        _ => return now + 1,
-    }
-    now
-}
-
 /// Random operations with a server that is killed and restarted: after it has caught up, index and
 /// store agree exactly, and both indexes find the same records.
 #[tokio::test]
@@ -268,7 +228,7 @@ async fn random_operations_and_restarts_end_in_agreement() {
     let mut indexed = Indexed::new();
     let mut now = 0;
     for round in 0..operations {
-        now = operate(&indexed.store, &mut random, now).await;
+        now = operate(&*indexed.store, &mut random, now).await;
         match random.below(25) {
             0 => {
                 // Killed: the data stay, the address changes.
@@ -291,20 +251,20 @@ async fn random_operations_and_restarts_end_in_agreement() {
                     Err(_) => indexed.index().find(&g, &words("tea")).await.unwrap(),
                 };
                 let theirs = indexed.store.find(&g, &words("tea")).await.unwrap();
-                let ids = |answer: mnemon_core::Answer| {
-                    let ids = answer.matches.into_iter().map(|found| found.id);
-                    ids.collect::<std::collections::BTreeSet<_>>()
-                };
-                assert_eq!(ids(ours), ids(theirs), "operation {round}");
+                assert_eq!(ids_of(ours), ids_of(theirs), "operation {round}");
             }
             _ => {}
         }
     }
     indexed.data().faults.clear();
     let g = grant(at(now));
-    indexed.index().check(&g).await.unwrap();
-    let again = indexed.index().check(&g).await.unwrap();
-    assert_eq!(again.corrected, 0);
+    let compared = indexed.index().compare(&g).await.unwrap();
+    assert!(compared.is_complete(), "{compared:?}");
+    // The next write removes documents of records that have expired.
+    put(&*indexed.store, "last", "tea").await;
+    found(&indexed.index(), "tea").await.unwrap();
+    let again = indexed.index().compare(&g).await.unwrap();
+    assert_eq!((again.missing, again.outdated, again.leftover), (0, 0, 0));
     let documents = indexed.data();
     let documents = documents
         .indexes

@@ -11,13 +11,19 @@ const EDGES: &[(&str, &[&str])] = &[
     ("mnemon-engine", &["mnemon-core"]),
     ("mnemon-adapters", &["mnemon-core"]),
     ("mnemon-testkit", &["mnemon-core"]),
+    ("mnemon-milvus", &["mnemon-core", "mnemon-adapters"]),
     (
         "mnemon",
         &["mnemon-core", "mnemon-engine", "mnemon-adapters"],
     ),
     (
         "mnemon-operations",
-        &["mnemon-core", "mnemon-engine", "mnemon-adapters"],
+        &[
+            "mnemon-core",
+            "mnemon-engine",
+            "mnemon-adapters",
+            "mnemon-milvus",
+        ],
     ),
     ("mnemon-web", &[]),
     (

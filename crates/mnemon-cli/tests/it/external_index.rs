@@ -30,6 +30,51 @@ fn searches_use_the_configured_index_in_a_search_server() {
 }
 
 #[test]
+fn an_index_is_checked_and_rebuilt() {
+    let double = Double::start(Arc::new(Mutex::new(Data::default())));
+    let sandbox = Sandbox::new().with("MNEMON_INDEX", &double.url());
+    sandbox.note("tea", "Ann drinks green tea.");
+    sandbox.note("milk", "Bob drinks milk.");
+    let checked = sandbox.run(&["index", "check", "--json"]).json();
+    assert_eq!(checked["complete"], true, "{checked}");
+    assert_eq!(checked["records"], 2, "{checked}");
+    for index in double.data.lock().unwrap().indexes.values_mut() {
+        index.docs.retain(|_, doc| doc.source["id"] != "tea");
+    }
+    let (code, error) = sandbox.run(&["index", "check"]).failed();
+    assert_eq!(code, 9, "{error}");
+    assert!(error.contains("1 of the 2 records"), "{error}");
+    assert!(error.contains("mnemon index rebuild"), "{error}");
+    let rebuilt = sandbox.run(&["index", "rebuild"]).ok();
+    assert!(rebuilt.contains("2 records of 1 tenant"), "{rebuilt}");
+    let checked = sandbox.run(&["index", "check"]).ok();
+    assert!(checked.contains("agrees with 2 records"), "{checked}");
+    let found = sandbox.run(&["search", "tea", "--json"]).json();
+    assert_eq!(found["hits"][0]["record"]["id"], "tea", "{found}");
+}
+
+#[test]
+fn the_built_in_index_needs_no_check() {
+    let sandbox = Sandbox::new();
+    sandbox.note("tea", "Ann drinks green tea.");
+    let checked = sandbox.run(&["index", "check"]).ok();
+    assert!(
+        checked.contains("builtin agrees with 1 record"),
+        "{checked}"
+    );
+    let rebuilt = sandbox.run(&["index", "rebuild"]).ok();
+    assert!(rebuilt.contains("nothing to rebuild"), "{rebuilt}");
+}
+
+#[cfg(not(feature = "milvus"))]
+#[test]
+fn milvus_needs_a_build_with_it() {
+    let sandbox = Sandbox::new().with("MNEMON_INDEX", "milvus://localhost/memory");
+    let (_, error) = sandbox.run(&["add", "x"]).failed();
+    assert!(error.contains("rebuild with --features milvus"), "{error}");
+}
+
+#[test]
 fn an_index_in_a_search_server_is_refused_where_it_cannot_work() {
     let sandbox = Sandbox::new().with("MNEMON_INDEX", "opensearch://localhost/memory");
     for store in ["ram:", "jsonl:notes.jsonl"] {

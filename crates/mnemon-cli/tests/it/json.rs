@@ -106,6 +106,8 @@ skill reject            skill reject SKILL --why 'it is wrong'
 ingest                  ingest docs
 upkeep                  upkeep
 reembed                 reembed
+index check             index check
+index rebuild           index rebuild
 doctor                  doctor
 config                  config
 key create              key create ci --rights write --user ann --expires 90d

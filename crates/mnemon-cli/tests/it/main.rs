@@ -40,6 +40,7 @@ mod learning;
 mod llm;
 mod mcp;
 mod migration;
+mod milvus_script;
 #[cfg(feature = "minilm")]
 mod minilm;
 mod missing_store;

@@ -53,8 +53,8 @@ fn parse(text: &str) -> Result<String, String> {
         true => Ok(text.to_owned()),
         // The message does not repeat the text: it may hold a password.
         false => Err(format!(
-            "write \"{BUILTIN}\" or opensearch://HOST:PORT/NAME; the user and the password come \
-             from MNEMON_INDEX_USER and MNEMON_INDEX_PASSWORD"
+            "write \"{BUILTIN}\", opensearch://HOST:PORT/NAME or milvus://HOST:PORT/NAME; the user and \
+             the password come from MNEMON_INDEX_USER and MNEMON_INDEX_PASSWORD"
         )),
     }
 }

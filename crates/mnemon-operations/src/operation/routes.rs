@@ -299,6 +299,8 @@ routes! {
     Get "/v1/policies" Read PolicyShow, on Config;
     Post "/v1/upkeep" Admin Upkeep, whole tenant, takes long;
     Post "/v1/reembed" Admin Reembed, whole tenant, takes long;
+    Post "/v1/index/check" Admin IndexCheck, whole tenant, takes long;
+    Post "/v1/index/rebuild" Admin IndexRebuild, whole server, takes long;
     Get "/v1/doctor" Admin Doctor, on Config, whole server, takes long;
 
     Get "/v1/sessions" Read SessionList;

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use mnemon_adapters::embed::Secret;
-use mnemon_adapters::external_index::{ExternalIndex, IndexAccess, IndexUrl, OpenSearch};
-use mnemon_core::{Invalid, SearchIndex};
+use mnemon_adapters::external_index::{
+    ExternalIndex, IndexAccess, IndexKind, IndexServer, IndexUrl, OpenSearch,
+};
+use mnemon_core::{Ctx, Grant, Invalid, Policy, Right, SearchIndex, StoreError};
 
 use crate::Error;
 use crate::config::Config;
@@ -22,6 +24,18 @@ pub(super) fn configured(
         // A store that does not exist yet is read as an empty one, which needs no server.
         _ => Ok(None),
     }
+}
+
+/// The same, for operations on the index itself.
+pub(crate) fn external_index(config: &Config) -> Result<Option<ExternalIndex>, Error> {
+    let url = config.index.server();
+    url.map(|url| index(config, url)).transpose()
+}
+
+/// The right to read the tenant's records.
+pub(crate) fn read_grant(ctx: &Ctx) -> Result<Grant, Error> {
+    let grant = Policy::default().check(ctx, Right::Read);
+    Ok(grant.map_err(StoreError::from)?)
 }
 
 /// The index at this URL, which follows the configured store.
@@ -43,7 +57,23 @@ fn index(config: &Config, url: &str) -> Result<ExternalIndex, Error> {
         authorities: Vec::new(),
     };
     access.check(&url)?;
-    let server = OpenSearch::new(&url, access)?;
+    let server: Arc<dyn IndexServer> = match url.kind {
+        IndexKind::OpenSearch => Arc::new(OpenSearch::new(&url, access)?),
+        IndexKind::Milvus => milvus(&url, &access)?,
+    };
     let replica = mnemon_adapters::open_replica(store)?;
-    Ok(ExternalIndex::new(replica, Arc::new(server)))
+    Ok(ExternalIndex::new(replica, server))
+}
+
+#[cfg(feature = "milvus")]
+fn milvus(url: &IndexUrl, access: &IndexAccess) -> Result<Arc<dyn IndexServer>, Error> {
+    Ok(Arc::new(mnemon_milvus::Milvus::new(url, access)?))
+}
+
+#[cfg(not(feature = "milvus"))]
+fn milvus(_: &IndexUrl, _: &IndexAccess) -> Result<Arc<dyn IndexServer>, Error> {
+    Err(Error::NotBuilt {
+        what: "Milvus",
+        feature: "milvus",
+    })
 }

@@ -1556,6 +1556,34 @@ class AsyncOperations:
         }
         return self._pages("history", request, "changes", "before", timeout)
 
+    async def index_check(
+        self,
+        *,
+        progress: Callable[[dict[str, Any]], object] | None = None,
+        timeout: float | None = None,
+    ) -> models.IndexChecked:
+        """Compare the index with the store.
+
+        Args:
+            progress: Called while it runs, with `done` and, if it is known, `total`.
+            timeout: Limit of one attempt in seconds.
+        """
+        return await self._call("index_check", {}, timeout, progress=progress)
+
+    async def index_rebuild(
+        self,
+        *,
+        progress: Callable[[dict[str, Any]], object] | None = None,
+        timeout: float | None = None,
+    ) -> models.IndexRebuilt:
+        """Rebuild the index of all tenants.
+
+        Args:
+            progress: Called while it runs, with `done` and, if it is known, `total`.
+            timeout: Limit of one attempt in seconds.
+        """
+        return await self._call("index_rebuild", {}, timeout, progress=progress)
+
     async def key_create(
         self,
         *,

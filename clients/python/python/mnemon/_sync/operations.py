@@ -1557,6 +1557,34 @@ class Operations:
         }
         return self._pages("history", request, "changes", "before", timeout)
 
+    def index_check(
+        self,
+        *,
+        progress: Callable[[dict[str, Any]], object] | None = None,
+        timeout: float | None = None,
+    ) -> models.IndexChecked:
+        """Compare the index with the store.
+
+        Args:
+            progress: Called while it runs, with `done` and, if it is known, `total`.
+            timeout: Limit of one attempt in seconds.
+        """
+        return self._call("index_check", {}, timeout, progress=progress)
+
+    def index_rebuild(
+        self,
+        *,
+        progress: Callable[[dict[str, Any]], object] | None = None,
+        timeout: float | None = None,
+    ) -> models.IndexRebuilt:
+        """Rebuild the index of all tenants.
+
+        Args:
+            progress: Called while it runs, with `done` and, if it is known, `total`.
+            timeout: Limit of one attempt in seconds.
+        """
+        return self._call("index_rebuild", {}, timeout, progress=progress)
+
     def key_create(
         self,
         *,

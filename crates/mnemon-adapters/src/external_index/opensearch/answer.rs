@@ -1,8 +1,6 @@
 //! Reading what OpenSearch found.
 
-use std::collections::HashMap;
-
-use mnemon_core::{Id, Statistics, StoreError};
+use mnemon_core::{Statistics, StoreError};
 use serde_json::Value;
 
 use super::Part;
@@ -45,8 +43,6 @@ impl<'a> Answers<'a> {
                 Part::Statistics => found.statistics = Some(self.statistics(response)?),
             }
         }
-        found.words.retain(|found| found.score > 0.0);
-        found.meaning = nearest_of_each(found.meaning);
         Ok(found)
     }
 
@@ -72,18 +68,6 @@ impl<'a> Answers<'a> {
 /// The cosine behind a score: OpenSearch adds one and divides by two, as scores are not negative.
 fn cosine(score: f32) -> f32 {
     2.0 * score - 1.0
-}
-
-/// Each document once, and none that is not near.
-fn nearest_of_each(found: Vec<Found>) -> Vec<Found> {
-    let mut nearest: HashMap<Id, Found> = HashMap::new();
-    for found in found.into_iter().filter(|found| found.score > 0.0) {
-        let known = nearest.get(&found.id).map_or(0.0, |known| known.score);
-        if found.score > known {
-            nearest.insert(found.id.clone(), found);
-        }
-    }
-    nearest.into_values().collect()
 }
 
 /// The hits of one search.

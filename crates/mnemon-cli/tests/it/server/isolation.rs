@@ -172,6 +172,8 @@ impl Target {
             ("policy_show", "?flow=theirs".to_owned(), Value::Null),
             row("upkeep", json!({})),
             row("reembed", json!({})),
+            row("index_check", json!({})),
+            row("index_rebuild", json!({})),
             row("doctor", Value::Null),
             row("forget", ids.clone()),
             row("forget_preview", json!({"session": self.session})),
