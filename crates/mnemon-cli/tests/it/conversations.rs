@@ -83,7 +83,7 @@ fn conversations_are_sorted_by_each_column() {
         assert_eq!(sorted(args), expected, "{args:?}");
     }
     let wrong = sandbox.run(&["chat", "list", "--sort", "size"]);
-    assert!(wrong.stderr.contains("size"), "{wrong:?}");
+    assert!(wrong.err.contains("size"), "{wrong:?}");
 }
 
 /// A list of many messages reads none of them: the time is that of a small store, and a bit.

@@ -217,8 +217,8 @@ DROP INDEX IF EXISTS records_created;
 CREATE INDEX records_kind ON records (tenant, kind, created);
 CREATE INDEX records_agent ON records (tenant, agent, created) WHERE agent IS NOT NULL;
 DROP INDEX IF EXISTS records_session;
-CREATE INDEX records_session ON records (tenant, session, created, kind, user, scope, expires)
-    WHERE session IS NOT NULL;
+CREATE INDEX records_session ON records
+    (tenant, session, created, key, kind, user, scope, expires) WHERE session IS NOT NULL;
 ";
 
 /// The version from which every record has a row in `search`, made by the present analysis.
