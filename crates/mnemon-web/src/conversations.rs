@@ -10,9 +10,9 @@ use crate::text::{self, Fields};
 use crate::{Answer, Failure, Visit, chart, shell};
 
 /// Messages on a page of a conversation.
-const MESSAGES: u64 = 40;
+const MESSAGES: u64 = 20;
 /// Messages of the window on a page.
-const WINDOW: u64 = 40;
+const WINDOW: u64 = 20;
 /// Characters of a message, over all its blocks; a link opens the whole message.
 const MESSAGE: usize = 600;
 /// Blocks of a message that are shown.
