@@ -132,7 +132,7 @@ async function keys(browser) {
   await page.goto("/search");
   const times = await page.evaluate(async (queries) => {
     const [field, hits, { fetch }] = [document.querySelector("#q"), document.querySelector("#hits"), window];
-    let shown;
+    let shown, last;
     const frame = () => requestAnimationFrame(() => setTimeout(shown));
     new MutationObserver(frame).observe(hits, { childList: true });
     // Results that stay the same change nothing on the page; the answer ends their time.
@@ -140,7 +140,8 @@ async function keys(browser) {
       const answer = await fetch(path, options);
       if (!String(path).includes("part=hits")) return answer;
       const text = await answer.text();
-      if (text === hits.innerHTML) frame();
+      if (text === last) frame();
+      last = text;
       return new Response(text, { status: answer.status });
     };
     const all = [];

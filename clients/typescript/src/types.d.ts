@@ -1171,6 +1171,16 @@ export interface Teams {
   teams: Array<Team>;
 }
 
+/** Messages of one form in a window. */
+export interface Tier {
+  /** Number of messages that they represent. */
+  covers: number;
+  /** Number of messages. */
+  messages: number;
+  /** Number of tokens. */
+  tokens: number;
+}
+
 /** Runs of steps. */
 export interface Traces {
   /** Degraded results, in sentences; any answer may have them. */
@@ -1344,6 +1354,10 @@ export interface Webhooks {
 export interface Window {
   /** Whether a compression is due. */
   due: boolean;
+  /** Messages of the window before these, if `count` left them out. */
+  earlier?: number;
+  /** Messages of the window after these, if `skip` left them out. */
+  later?: number;
   /** Context size of the model. */
   max_token: number;
   messages: Array<{
@@ -1363,6 +1377,12 @@ export interface Window {
   msg_threshold?: number;
   /** Degraded results, in sentences; any answer may have them. */
   notices?: Array<string>;
+  /** Numbers of the whole window: messages that are hot, summarised and offloaded. */
+  tiers: {
+    hot: Tier;
+    offloaded: Tier;
+    summarised: Tier;
+  };
   /** Tokens from which on it is compressed. */
   token_limit: number;
   /** Number of tokens. */
@@ -1826,8 +1846,12 @@ export interface ChatForkFields {
 export interface ChatListFields {
   /** Conversations on a page [default: 50] */
   limit?: number;
+  /** Reverse the order. */
+  reverse?: boolean;
   /** Leave out this many, to get the next page [default: 0] */
   skip?: number;
+  /** Sort by the last message (newest first), the number of messages (most first), or the name of the conversation or of its user [default: last] */
+  sort?: "last" | "messages" | "session" | "user";
   /** List the conversations of this user only. */
   user?: string;
 }
@@ -1896,6 +1920,8 @@ export interface ChatTailFields {
 
 /** Fields of `chatWindow`. */
 export interface ChatWindowFields {
+  /** Return at most this many messages, the newest; numbers are of the whole window [default: all] */
+  count?: number;
   /** Number of newest messages that the first strategies leave alone [default: 50, or half of `msg_threshold`] */
   last_keep?: number;
   /** Context size of the model; the window is due from three quarters of it on [default: 131072] */
@@ -1904,6 +1930,8 @@ export interface ChatWindowFields {
   model?: string;
   /** Number of messages from which on the window is due, however few tokens they are [default: none] */
   msg_threshold?: number;
+  /** Leave out this many of the newest messages [default: 0] */
+  skip?: number;
   /** User who owns the conversation; without it `default`, or the user of the server. */
   user?: string;
 }

@@ -249,8 +249,8 @@ fn bare(place: &Path, records: &[Record], indexes: bool) -> Outcome<f64> {
     connection.execute_batch(settings)?;
     if !indexes {
         connection.execute_batch(
-            "DROP INDEX records_created; DROP INDEX records_user; DROP INDEX records_session;
-             DROP INDEX records_expires; DROP INDEX records_worth;",
+            "DROP INDEX records_kind; DROP INDEX records_user; DROP INDEX records_session;
+             DROP INDEX records_agent; DROP INDEX records_expires; DROP INDEX records_worth;",
         )?;
     }
     let docs: Vec<String> = records

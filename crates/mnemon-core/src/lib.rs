@@ -53,8 +53,8 @@ pub use ports::{
     Claimed, CodedVector, EmbeddedPage, Embedding, Expect, Fate, Features, Group, Hidden,
     HiddenScan, IdempotencyKey, IndexCapabilities, IndexFilters, IndexUsage, Match, Op, Outcome,
     Probe, QueryTerm, Receipt, Replay, Replica, ScoreScale, SearchIndex, SessionCount,
-    SessionWindow, SimilarTerm, Statistics, Store, StoreError, StoredChange, StoredPage,
-    StoredReceipt, Tally, TenantIndex, TermRole, Traits, Upkept, embed, external, files, llm, log,
-    longterm, rerank, sessions_by_scan, webhook,
+    SessionCounts, SessionWindow, SimilarTerm, Statistics, Store, StoreError, StoredChange,
+    StoredPage, StoredReceipt, Tally, TenantIndex, TermRole, Traits, Upkept, embed, external,
+    files, llm, log, longterm, rerank, sessions_by_scan, webhook,
 };
 pub use search::{Candidate, dates, index, rank, speakers, text, vector};

@@ -22,6 +22,6 @@ pub use search_index::{
 };
 pub use store::{
     Batch, Capabilities, Cause, Change, ChangeHandler, Changes, Claim, Claimed, Expect, Fate,
-    Group, Hidden, HiddenScan, IdempotencyKey, Op, Outcome, Receipt, SessionCount, SessionWindow,
-    Store, StoreError, Tally, Upkept, sessions_by_scan,
+    Group, Hidden, HiddenScan, IdempotencyKey, Op, Outcome, Receipt, SessionCount, SessionCounts,
+    SessionWindow, Store, StoreError, Tally, Upkept, sessions_by_scan,
 };

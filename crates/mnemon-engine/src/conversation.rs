@@ -19,5 +19,6 @@ pub(crate) use project::session_in;
 pub use project::{Project, ProjectConfig};
 pub use query::{Passage, PassageQuery};
 pub use window::{
-    Folded, InMemory, Preview, Refined, Seen, SeenAs, Shown, Snapshot, Window, WindowState,
+    Folded, InMemory, Preview, Refined, Seen, SeenAs, Shown, Snapshot, Tier, Tiers, Window,
+    WindowState,
 };

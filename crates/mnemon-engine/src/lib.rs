@@ -39,7 +39,8 @@ pub mod webhooks;
 pub use context::{Context, ContextQuery, Silent};
 pub use conversation::{
     CaughtUp, Conversation, Folded, InMemory, LogLine, Passage, PassageQuery, Preview, Project,
-    ProjectConfig, Refined, Seen, SeenAs, Shown, Snapshot, Window, WindowState, longterm, session,
+    ProjectConfig, Refined, Seen, SeenAs, Shown, Snapshot, Tier, Tiers, Window, WindowState,
+    longterm, session,
 };
 pub use deletion::{Forgotten, NotErased, ProjectFiles, Purged, SavedFolder, SessionForget};
 pub use documents::{ChunkCounts, Document, DocumentFate, DocumentReceipt, FileStamp, Known};

@@ -54,6 +54,7 @@ macro_rules! conformance {
                     orders_are_as_named
                     pages_have_no_gap_and_no_repeat
                     a_filtered_scan_pages_over_what_does_not_match
+                    lists_of_kinds_scopes_and_owners_come_in_order
                     what_follows_a_cursor_is_what_was_written_since
                     pages_survive_writes_in_between
                     a_page_is_bounded

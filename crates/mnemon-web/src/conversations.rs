@@ -4,15 +4,15 @@ use futures::join;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use crate::listing::{self, Column, Listing, Order, ROWS, whole};
 use crate::shell::{field, label, link, path_part, token};
 use crate::text::{self, Fields};
 use crate::{Answer, Failure, Visit, chart, shell};
 
-const PAGE: u64 = 50;
 /// Messages on a page of a conversation.
-const MESSAGES: u64 = 40;
-/// Messages of the window that are shown, the newest ones.
-const WINDOW: usize = 40;
+const MESSAGES: u64 = 20;
+/// Messages of the window on a page.
+const WINDOW: u64 = 20;
 /// Characters of a message, over all its blocks; a link opens the whole message.
 const MESSAGE: usize = 600;
 /// Blocks of a message that are shown.
@@ -23,20 +23,18 @@ const EVENTS: usize = 50;
 const REPLACED: usize = 40;
 
 pub(crate) async fn list(visit: &Visit<'_>) -> Result<Answer, Failure> {
-    let skip = visit
-        .asked("skip")
-        .and_then(|skip| skip.parse::<u64>().ok());
-    let skip = skip.unwrap_or(0);
+    let (sort, is_reversed) = listing::sort(visit, COLUMNS).unzip();
     let page = visit
         .call(
             "GET /v1/conversations",
-            json!({ "limit": PAGE, "skip": skip }),
+            json!({
+                "limit": ROWS, "skip": listing::skip(visit), "sort": sort, "reverse": is_reversed,
+            }),
         )
         .await?;
     let all = page.items("conversations");
-    let next =
-        shell::next(&page).map(|_| link("/conversations", &[("skip", &(skip + PAGE).to_string())]));
-    let first = (skip > 0).then_some("/conversations");
+    let has_more = shell::next(&page).is_some();
+    let listing = Listing::of_page(visit, "/conversations", COLUMNS, all, has_more);
     let content = html! {
         h1 { "Conversations" }
         (shell::notices(&page))
@@ -44,7 +42,7 @@ pub(crate) async fn list(visit: &Visit<'_>) -> Result<Answer, Failure> {
             (shell::empty("No conversation is stored yet.", "mnemon chat append planning \"Let us meet on Monday\""))
         } @else {
             div.scroll tabindex="0" role="group" aria-label="Table" { table {
-                thead { tr { th { "Conversation" } th { "User" } th.count { "Messages" } th { "Last used (UTC)" } } }
+                thead { (listing.head()) }
                 tbody {
                     @for one in all {
                         tr {
@@ -57,10 +55,34 @@ pub(crate) async fn list(visit: &Visit<'_>) -> Result<Answer, Failure> {
                 }
             } }
         }
-        (shell::paging(first, next.as_deref()))
+        (listing.paging())
     };
     Ok(shell::page(visit.visitor, "/conversations", "Conversations", &content).into())
 }
+
+/// Named as the route sorts them.
+const COLUMNS: &[Column] = &[
+    Column {
+        name: "session",
+        title: "Conversation",
+        order: Order::Text("/session"),
+    },
+    Column {
+        name: "user",
+        title: "User",
+        order: Order::Text("/user"),
+    },
+    Column {
+        name: "messages",
+        title: "Messages",
+        order: Order::Number(|one| whole(one, "messages")),
+    },
+    Column {
+        name: "last",
+        title: "Last used (UTC)",
+        order: Order::Newest,
+    },
+];
 
 fn path(session: &str, user: &str) -> String {
     link(
@@ -76,17 +98,22 @@ struct Shown<'a> {
     /// The id of the message that is shown as a whole.
     whole: &'a str,
     before: &'a str,
+    /// How many messages of the window come after those that are shown.
+    skipped: &'a str,
 }
 
 impl Shown<'_> {
     /// The same page with other fields in its query.
     fn link(&self, more: &[(&str, &str)]) -> String {
-        let fields = [("user", self.user), ("before", self.before)];
-        let fields = [fields.as_slice(), more].concat();
-        link(
-            &format!("/conversations/{}", path_part(self.session)),
-            &fields,
-        )
+        let own = [
+            ("user", self.user),
+            ("before", self.before),
+            ("skip", self.skipped),
+        ];
+        let is_kept = |(name, _): &(&str, &str)| more.iter().all(|(other, _)| other != name);
+        let own: Vec<_> = own.into_iter().filter(is_kept).collect();
+        let path = format!("/conversations/{}", path_part(self.session));
+        link(&path, &[own.as_slice(), more].concat())
     }
 }
 
@@ -97,7 +124,11 @@ pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
         "GET /v1/conversations/{session}/messages",
         json!({ "session": session, "user": user, "count": MESSAGES, "before": visit.asked("before") }),
     );
-    let window = visit.aside("GET /v1/conversations/{session}/window", of.clone());
+    let skip = listing::skip(visit);
+    let window = visit.aside(
+        "GET /v1/conversations/{session}/window",
+        json!({ "session": session, "user": user, "count": WINDOW, "skip": skip }),
+    );
     let events = visit.aside("GET /v1/conversations/{session}/compressions", of);
     let (said, window, events, replaced) = join!(said, window, events, replaced(visit));
     let said = said?;
@@ -106,23 +137,21 @@ pub(crate) async fn show(visit: &Visit<'_>) -> Result<Answer, Failure> {
         user: user.unwrap_or_default(),
         whole: visit.asked("message").unwrap_or_default(),
         before: visit.asked("before").unwrap_or_default(),
+        skipped: visit.asked("skip").unwrap_or_default(),
     };
-    let earlier = shell::next(&said).map(|before| {
-        let path = format!("/conversations/{}", path_part(session));
-        link(&path, &[("user", shown.user), ("before", &before)])
-    });
-    let seen = window.items("messages");
+    let earlier = shell::next(&said).map(|before| shown.link(&[("before", &before)]));
     let content = html! {
         h1 { "Conversation " (text::name(session)) }
         @if let Some(done) = visit.asked("done") { div.done role="status" { p { (done_words(done)) } } }
         @if visit.visitor.may_write { (actions(visit, session, shown.user)) }
-        (tiers(seen))
+        (tiers(&window))
         div.beside.even {
             section.card aria-label="Said" {
                 h2 { "Said" }
                 (shell::notices(&said))
-                @if let Some(earlier) = earlier { p { a href=(earlier) { "Earlier messages" } } }
+                @if let Some(earlier) = earlier { p { a rel="prev" href=(earlier) { "Earlier messages" } } }
                 ol.messages { @for one in said.items("messages") { li { (message(one, &shown)) } } }
+                @if !shown.before.is_empty() { p { a href=(shown.link(&[("before", "")])) { "Newest messages" } } }
             }
             section.card aria-label="The window" { (window_section(&window, &shown, &replaced)) }
         }
@@ -145,20 +174,21 @@ async fn replaced(visit: &Visit<'_>) -> (String, Value) {
 }
 
 fn window_section(window: &Value, shown: &Shown<'_>, replaced: &(String, Value)) -> Markup {
-    let seen = window.items("messages");
-    let tokens: u64 = seen.iter().map(|one| one.whole("tokens")).sum();
-    let left_out = seen.len().saturating_sub(WINDOW);
-    // An opened message is shown wherever it stands.
-    let is_shown = |place: usize, one: &Value| {
-        place >= left_out || !replaced.0.is_empty() && one.text("uuid") == replaced.0
+    let (earlier, later) = (window.whole("earlier"), window.whole("later"));
+    let skipped = |count: u64| match count {
+        0 => String::new(),
+        count => count.to_string(),
     };
-    let all = seen.iter().enumerate();
-    let all = all.filter(|(place, one)| is_shown(*place, one));
     html! {
-        h2 { "What the model sees " small { (text::grouped(tokens)) " tokens" } }
+        h2 { "What the model sees " small { (text::grouped(window.whole("tokens"))) " tokens" } }
         (shell::notices(window))
-        @if left_out > 0 { p.notice { (text::grouped(left_out as u64)) " earlier messages of the window are not shown." } }
-        ol.messages { @for (_, one) in all { li { (seen_message(one, shown, replaced)) } } }
+        @if earlier > 0 {
+            p { a href=(shown.link(&[("skip", &skipped(later + WINDOW))])) { "Earlier in the window" } " " small { (text::grouped(earlier)) " messages" } }
+        }
+        ol.messages { @for one in window.items("messages") { li { (seen_message(one, shown, replaced)) } } }
+        @if later > 0 {
+            p { a href=(shown.link(&[("skip", &skipped(later.saturating_sub(WINDOW)))])) { "Later in the window" } " " small { (text::grouped(later)) " messages" } }
+        }
     }
 }
 
@@ -188,16 +218,12 @@ fn actions(visit: &Visit<'_>, session: &str, user: &str) -> Markup {
 }
 
 /// How many tokens of the window each form of a message takes.
-fn tiers(window: &[Value]) -> Markup {
-    let sum = |word: &str, name: &str| -> u64 {
-        let of = window.iter().filter(|one| one.text("as") == word);
-        of.map(|one| one.whole(name)).sum()
+fn tiers(window: &Value) -> Markup {
+    let number = |tier: &str, name: &str| {
+        let number = window.pointer(&format!("/tiers/{tier}/{name}"));
+        number.and_then(Value::as_u64).unwrap_or(0)
     };
-    let total = window
-        .iter()
-        .map(|one| one.whole("tokens"))
-        .sum::<u64>()
-        .max(1);
+    let total = window.whole("tokens").max(1);
     let rows = [
         ("hot", "as they were said"),
         ("summarised", "as a summary"),
@@ -208,11 +234,11 @@ fn tiers(window: &[Value]) -> Markup {
             thead { tr { th { "Tier" } th { "Share of the window" } th.count { "Messages" } th.count { "Tokens" } } }
             tbody {
                 @for (word, about) in rows {
-                    @let tokens = sum(word, "tokens");
+                    @let tokens = number(word, "tokens");
                     tr {
                         th scope="row" { (word) " " span.quiet { (about) } }
                         td { (chart::bar(tokens as f64 / total as f64)) }
-                        td.count { (text::grouped(sum(word, "covers"))) }
+                        td.count { (text::grouped(number(word, "covers"))) }
                         td.count { (text::grouped(tokens)) }
                     }
                 }

@@ -1,4 +1,5 @@
-//! Lists that the API returns whole: sorted and cut into pages by the address of the view.
+//! Tables that are sorted and cut into pages by the address of the view: of lists that the API returns
+//! whole, and of lists that the API sorts.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -24,6 +25,8 @@ pub(crate) enum Order {
     Text(&'static str),
     /// A number, the largest first.
     Number(fn(&Value) -> f64),
+    /// A time, the newest first, of a list that the API sorts.
+    Newest,
     /// It is shown, and not sorted by.
     None,
 }
@@ -36,7 +39,7 @@ impl Order {
                 (0.0, text.unwrap_or_default().to_lowercase())
             }
             Self::Number(number) => (-number(row), String::new()),
-            Self::None => (0.0, String::new()),
+            Self::Newest | Self::None => (0.0, String::new()),
         }
     }
 }
@@ -61,9 +64,7 @@ impl<'a> Listing<'a> {
         columns: &'a [Column],
         all: &'a [Value],
     ) -> Self {
-        let sort = visit.asked("sort").unwrap_or_default();
-        let skip = visit.asked("skip").and_then(|skip| skip.parse().ok());
-        let skip = skip.unwrap_or(0);
+        let (sort, skip) = (visit.asked("sort").unwrap_or_default(), skip(visit));
         let (rows, has_more) = arranged(all, columns, sort, skip);
         Self {
             rows,
@@ -72,6 +73,25 @@ impl<'a> Listing<'a> {
             columns,
             sort,
             skip,
+            has_more,
+        }
+    }
+
+    /// A page that the API has sorted and cut.
+    pub(crate) fn of_page(
+        visit: &'a Visit<'_>,
+        path: &'a str,
+        columns: &'a [Column],
+        rows: &'a [Value],
+        has_more: bool,
+    ) -> Self {
+        Self {
+            rows: rows.iter().collect(),
+            path,
+            query: Vec::new(),
+            columns,
+            sort: visit.asked("sort").unwrap_or_default(),
+            skip: skip(visit),
             has_more,
         }
     }
@@ -97,8 +117,9 @@ impl<'a> Listing<'a> {
                         sort if sort == reversed => (column.name, Some(true)),
                         _ => (column.name, None),
                     };
-                    // The largest number comes first.
-                    @let is_falling = state.map(|is_reversed| is_reversed != class.is_some());
+                    // The largest number and the newest time come first.
+                    @let falls = class.is_some() || matches!(column.order, Order::Newest);
+                    @let is_falling = state.map(|is_reversed| is_reversed != falls);
                     th class=[class] aria-sort=[is_falling.map(|it| if it { "descending" } else { "ascending" })] {
                         @if matches!(column.order, Order::None) { (column.title) }
                         @else { a href=(self.link(next, 0)) { (column.title) @match is_falling {
@@ -119,6 +140,26 @@ impl<'a> Listing<'a> {
     }
 }
 
+/// How many rows come before the page.
+pub(crate) fn skip(visit: &Visit<'_>) -> usize {
+    let skip = visit.asked("skip").and_then(|skip| skip.parse().ok());
+    skip.unwrap_or(0)
+}
+
+/// The column that the visitor sorts by, and whether the other way round.
+pub(crate) fn sort<'a>(visit: &Visit<'_>, columns: &'a [Column]) -> Option<(&'a str, bool)> {
+    column_of(columns, visit.asked("sort")?).map(|(column, is_reversed)| (column.name, is_reversed))
+}
+
+fn column_of<'a>(columns: &'a [Column], sort: &str) -> Option<(&'a Column, bool)> {
+    let (name, is_reversed) = match sort.strip_prefix('-') {
+        Some(name) => (name, true),
+        None => (sort, false),
+    };
+    let mut named = columns.iter().filter(|column| column.name == name);
+    named.next().map(|column| (column, is_reversed))
+}
+
 /// The rows of a page, and whether there are more. A word that names no column leaves the order.
 fn arranged<'a>(
     all: &'a [Value],
@@ -127,11 +168,7 @@ fn arranged<'a>(
     skip: usize,
 ) -> (Vec<&'a Value>, bool) {
     let mut rows: Vec<&Value> = all.iter().collect();
-    let (name, is_reversed) = match sort.strip_prefix('-') {
-        Some(name) => (name, true),
-        None => (sort, false),
-    };
-    if let Some(column) = columns.iter().find(|column| column.name == name) {
+    if let Some((column, is_reversed)) = column_of(columns, sort) {
         rows.sort_by(|one, other| {
             let (one, other) = (column.order.key(one), column.order.key(other));
             let order = one.0.total_cmp(&other.0).then_with(|| one.1.cmp(&other.1));

@@ -6,6 +6,7 @@ const all = (selector, within = document) => [...within.querySelectorAll(selecto
 // Replaces the content of an element by the fragment at an address. A newer request cancels an
 // older one, so that answers cannot arrive in the wrong order.
 const running = new WeakMap();
+const shown = new WeakMap();
 async function load(element, address) {
   running.get(element)?.abort();
   const control = new AbortController();
@@ -15,7 +16,9 @@ async function load(element, address) {
     if (!answer.ok) return false;
     if (answer.status === 204) return true;
     const html = await answer.text();
-    if (element.innerHTML !== html) element.innerHTML = html;
+    if (shown.get(element) === html) return true;
+    shown.set(element, html);
+    element.innerHTML = html;
     decorate(element);
     return true;
   } catch {
@@ -33,10 +36,12 @@ function live(form) {
     return `/search?${fields}`;
   };
   const update = () => {
-    history.replaceState(null, "", address());
     load(hits, address("hits"));
     clearTimeout(pause);
-    pause = setTimeout(() => load(context, address("context")), 200);
+    pause = setTimeout(() => {
+      history.replaceState(null, "", address());
+      load(context, address("context"));
+    }, 200);
   };
   form.addEventListener("input", (event) => {
     if (event.target.name === "budget") one("output", form).value = event.target.value;
@@ -72,11 +77,14 @@ function decorate(within) {
     });
     box.prepend(button);
   }
-  for (const time of all("time", within)) {
-    const at = new Date(time.dateTime);
-    if (!Number.isNaN(at.valueOf())) time.title = at.toLocaleString();
-  }
 }
+
+// The local time, only where the pointer is: making it for every row takes longer than the rows.
+document.addEventListener("pointerover", ({ target }) => {
+  if (target.tagName !== "TIME" || target.title) return;
+  const at = new Date(target.dateTime);
+  if (!Number.isNaN(at.valueOf())) target.title = at.toLocaleString();
+});
 
 // "/" goes to the search, "j" and "k" to the next and the previous row.
 document.addEventListener("keydown", (event) => {

@@ -1300,6 +1300,17 @@ class Teams(TypedDict):
     teams: list[Team]
 
 
+class Tier(TypedDict):
+    """Messages of one form in a window."""
+
+    covers: int
+    """Number of messages that they represent."""
+    messages: int
+    """Number of messages."""
+    tokens: int
+    """Number of tokens."""
+
+
 class Traces(TypedDict):
     """Runs of steps."""
 
@@ -1493,11 +1504,23 @@ WindowMessagesItem = TypedDict(
 )
 
 
+class WindowTiers(TypedDict):
+    """Numbers of the whole window: messages that are hot, summarised and offloaded."""
+
+    hot: Tier
+    offloaded: Tier
+    summarised: Tier
+
+
 class Window(TypedDict):
     """The window of a conversation."""
 
     due: bool
     """Whether a compression is due."""
+    earlier: NotRequired[int]
+    """Messages of the window before these, if `count` left them out."""
+    later: NotRequired[int]
+    """Messages of the window after these, if `skip` left them out."""
     max_token: int
     """Context size of the model."""
     messages: list[WindowMessagesItem]
@@ -1505,6 +1528,8 @@ class Window(TypedDict):
     """Messages from which on it is compressed, if set."""
     notices: NotRequired[list[str]]
     """Degraded results, in sentences; any answer may have them."""
+    tiers: WindowTiers
+    """Numbers of the whole window: messages that are hot, summarised and offloaded."""
     token_limit: int
     """Tokens from which on it is compressed."""
     tokens: int

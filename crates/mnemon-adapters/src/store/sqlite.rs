@@ -19,6 +19,7 @@ mod reads;
 mod removals;
 mod replica;
 mod salvage;
+mod scans;
 mod schema;
 mod search;
 mod snapshot_file;
@@ -183,14 +184,13 @@ impl Store for Sqlite {
     }
 
     async fn scan(&self, grant: &Grant, scan: &Scan) -> Result<Page, StoreError> {
-        let is_empty = |reader: &Reader<'_>| reads::is_surely_empty(reader, grant, scan);
-        let read = match self.pool.with_idle(is_empty).transpose()? {
-            Some(true) => return Ok(Page::default()),
-            Some(false) => reads::walk,
-            None => reads::scan,
-        };
+        let is_empty = |reader: &Reader<'_>| scans::is_surely_empty(reader, grant, scan);
+        if self.pool.with_idle(is_empty).transpose()? == Some(true) {
+            return Ok(Page::default());
+        }
         let (grant, scan) = (grant.clone(), scan.clone());
-        self.read(move |reader| read(reader, &grant, &scan)).await
+        self.read(move |reader| scans::scan(reader, &grant, &scan))
+            .await
     }
 
     async fn hidden(&self, grant: &Grant, scan: &HiddenScan) -> Result<Vec<Hidden>, StoreError> {
@@ -233,7 +233,7 @@ impl Store for Sqlite {
         filter: &Filter,
     ) -> Result<Vec<SessionCount>, StoreError> {
         let (own, wanted) = (grant.clone(), filter.clone());
-        let counted = self.read(move |reader| reads::sessions(reader, &own, &wanted));
+        let counted = self.read(move |reader| scans::sessions(reader, &own, &wanted));
         match counted.await? {
             Some(sessions) => Ok(sessions),
             None => sessions_by_scan(self, grant, filter).await,

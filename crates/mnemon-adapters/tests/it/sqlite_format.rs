@@ -162,7 +162,9 @@ fn a_purge_after_a_migration_leaves_no_bytes() {
     // As a file of version 4 was, with nothing in its freed space.
     let raw = Connection::open(&path).unwrap();
     raw.execute_batch(
-        "ALTER TABLE records DROP COLUMN audience;
+        "DROP INDEX records_kind; DROP INDEX records_agent;
+         CREATE INDEX records_created ON records (tenant, created);
+         ALTER TABLE records DROP COLUMN audience;
          DROP TABLE removals; DROP INDEX search_embedded; DROP INDEX search_model;
          ALTER TABLE search DROP COLUMN embedded;
          ALTER TABLE records DROP COLUMN sum; ALTER TABLE history DROP COLUMN sum;

@@ -56,6 +56,36 @@ fn conversations_are_listed_with_their_snapshots_page_by_page() {
     }
 }
 
+/// Every column sorts, and pages follow the order.
+#[test]
+fn conversations_are_sorted_by_each_column() {
+    let sandbox = Sandbox::new();
+    for (user, session) in [("bob", "b"), ("ann", "c"), ("ann", "c"), ("cid", "A")] {
+        append(&sandbox, user, session, "tea");
+    }
+    let sorted = |args: &[&str]| {
+        let listed = sandbox.run(&[&["chat", "list", "--json"], args].concat());
+        let rows = rows(&listed.json());
+        let names = rows.iter().filter_map(|row| row.split(' ').nth(1));
+        names.collect::<Vec<_>>().concat()
+    };
+    let cases: [(&[&str], &str); 8] = [
+        (&[], "Acb"),
+        (&["--sort", "last"], "Acb"),
+        (&["--reverse"], "bcA"),
+        (&["--sort", "messages"], "cAb"),
+        (&["--sort", "session"], "Abc"),
+        (&["--sort", "session", "--reverse"], "cbA"),
+        (&["--sort", "user"], "cbA"),
+        (&["--sort", "user", "--limit", "1", "--skip", "1"], "b"),
+    ];
+    for (args, expected) in cases {
+        assert_eq!(sorted(args), expected, "{args:?}");
+    }
+    let wrong = sandbox.run(&["chat", "list", "--sort", "size"]);
+    assert!(wrong.err.contains("size"), "{wrong:?}");
+}
+
 /// A list of many messages reads none of them: the time is that of a small store, and a bit.
 #[test]
 fn a_list_of_a_large_conversation_is_quick() {

@@ -1,7 +1,6 @@
 //! The port to whatever keeps records.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -204,37 +203,67 @@ pub async fn sessions_by_scan<S: Store + ?Sized>(
     grant: &Grant,
     filter: &Filter,
 ) -> Result<Vec<SessionCount>, StoreError> {
-    let mut found: BTreeMap<(Option<String>, String), SessionCount> = BTreeMap::new();
+    let mut counts = SessionCounts::default();
     let mut scan = Scan::new(filter.clone(), grant.limits().page);
     loop {
         let page = store.scan(grant, &scan).await?;
         for record in page.records {
-            let Some(session) = record.owner.session else {
-                continue;
-            };
-            let user = record.owner.user;
-            let count = found.entry((user, session)).or_insert_with_key(|key| {
-                let (user, session) = key.clone();
-                SessionCount {
-                    user,
-                    session,
-                    records: 0,
-                    last: record.created,
-                }
-            });
-            count.records += 1;
-            count.last = count.last.max(record.created);
+            if let Some(session) = &record.owner.session {
+                counts.add(record.owner.user.as_deref(), session, record.created);
+            }
         }
         match page.next {
             Some(next) => scan.after = Some(next),
             None => break,
         }
     }
-    let mut sessions: Vec<SessionCount> = found.into_values().collect();
-    // Stable: equals stay in the order of user and name.
-    sessions.sort_by_key(|session| Reverse(session.last));
-    sessions.truncate(grant.limits().sessions);
-    Ok(sessions)
+    Ok(counts.newest_first(grant.limits().sessions))
+}
+
+/// Counts records by session, for stores that read the columns of records without grouping them.
+#[derive(Debug, Default)]
+pub struct SessionCounts {
+    found: HashMap<String, SessionCount>,
+    /// The key of the last record, kept to save an allocation for each.
+    key: String,
+}
+
+impl SessionCounts {
+    /// Counts a record.
+    pub fn add(&mut self, user: Option<&str>, session: &str, created: Time) {
+        self.key.clear();
+        // The length separates the names, whatever characters they have.
+        self.key.push_str(&session.len().to_string());
+        self.key.push(if user.is_some() { '+' } else { '-' });
+        self.key.push_str(session);
+        self.key.push_str(user.unwrap_or_default());
+        match self.found.get_mut(&self.key) {
+            Some(count) => {
+                count.records += 1;
+                count.last = count.last.max(created);
+            }
+            None => {
+                let count = SessionCount {
+                    user: user.map(str::to_owned),
+                    session: session.to_owned(),
+                    records: 1,
+                    last: created,
+                };
+                self.found.insert(self.key.clone(), count);
+            }
+        }
+    }
+
+    /// The sessions, the one that was used last first, equals by user and name; at most this many.
+    pub fn newest_first(self, most: usize) -> Vec<SessionCount> {
+        let mut sessions: Vec<SessionCount> = self.found.into_values().collect();
+        sessions.sort_by(|one, other| {
+            let names = (&one.user, &one.session).cmp(&(&other.user, &other.session));
+            other.last.cmp(&one.last).then(names)
+        });
+        sessions.truncate(most);
+        sessions
+    }
 }
 
 /// A session and how much there is in it.

@@ -32,7 +32,7 @@ pub use copies::Snapshot;
 pub use in_memory::InMemory;
 pub use state::WindowState;
 pub use summarise::Refined;
-pub use view::{Folded, Seen, SeenAs, Shown};
+pub use view::{Folded, Seen, SeenAs, Shown, Tier, Tiers};
 
 use super::session::SessionId;
 use crate::conversation::project::Project;

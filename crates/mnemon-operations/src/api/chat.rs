@@ -14,7 +14,7 @@ use mnemon_engine::{LogLine, Memory, Project, Shown, Window};
 use serde::{Deserialize, Serialize};
 
 pub use input::{message_of, messages_of};
-pub use listing::{ListRequest, Listed, Page, list};
+pub use listing::{ListRequest, Listed, Page, Sort, list};
 pub use long_term::{Prepared, Remembered};
 pub use request_body::{Format, RequestBody};
 

@@ -18,8 +18,8 @@ use super::{
     Field, Interface, Operation, Spelling, USER,
 };
 use crate::api::chat::{
-    Append, Appended, Chat, Compressed, Compression, ListRequest, Page, Prepared, Remembered, Tail,
-    messages_of,
+    Append, Appended, Chat, Compressed, Compression, ListRequest, Page, Prepared, Remembered, Sort,
+    Tail, messages_of,
 };
 use crate::api::session_forget;
 use crate::{Error, api, wiring};
@@ -367,10 +367,15 @@ impl Operation for ChatList {
     fn fields() -> Vec<Field> {
         let most = limits::PAGE as u64;
         let skip = "Leave out this many, to get the next page";
+        let sorts = Sort::ALL.iter().map(|(word, _)| *word);
+        let sort = "Sort by the last message (newest first), the number of messages (most first), or \
+            the name of the conversation or of its user";
         vec![
             super::notes::user("List the conversations of this user only"),
             Field::whole("limit", 1, most, "Conversations on a page").default("50"),
             Field::whole("skip", 0, u64::from(u32::MAX), skip).default("0"),
+            Field::one_of("sort", sorts, sort).default("last"),
+            Field::flag("reverse", "Reverse the order"),
         ]
     }
 
@@ -379,6 +384,8 @@ impl Operation for ChatList {
             user: arguments.text("user").or(access.user.map(str::to_owned)),
             limit: arguments.whole("limit").unwrap_or(ListRequest::LIMIT),
             skip: arguments.whole("skip").unwrap_or(0),
+            sort: Sort::of(arguments.text("sort").as_deref()),
+            is_reversed: arguments.flag("reverse").unwrap_or(false),
         };
         api::chat::list(access.memory, access.ctx, &request).await
     }
@@ -388,11 +395,21 @@ impl Operation for ChatShow {
     type Answer = Shown;
 
     fn fields() -> Vec<Field> {
-        ConversationWindow::fields()
+        let count =
+            "Return at most this many messages, the newest; numbers are of the whole window";
+        let skip = "Leave out this many of the newest messages";
+        let mut fields = ConversationWindow::fields();
+        fields.extend([
+            Field::whole("count", 1, limits::PAGE as u64, count).default("all"),
+            Field::whole("skip", 0, u64::from(u32::MAX), skip).default("0"),
+        ]);
+        fields
     }
 
     async fn run(access: &Access<'_>, arguments: Arguments) -> Result<Shown, Error> {
-        open(access, &arguments).await?.show().await
+        let shown = open(access, &arguments).await?.show().await?;
+        let count = arguments.whole("count").unwrap_or(usize::MAX);
+        Ok(shown.part(count, arguments.whole("skip").unwrap_or(0)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Long lists, page by page.
 
-use mnemon_core::{Cursor, Filter, Kind, Op, Order, Page, Record, Scan, Time};
+use mnemon_core::{Cursor, Filter, Kind, Op, Order, Owner, Page, Record, Scan, Scope, Time};
 
 use super::Subject;
 use crate::make::{Remade, at, ctx, fact, grant, id, limits, note};
@@ -74,6 +74,65 @@ pub async fn a_filtered_scan_pages_over_what_does_not_match(s: Subject) {
         let found = scan_all(&**s.store(), &g, &filter, order, 2).await.unwrap();
         assert_eq!(found.len(), 8, "{order:?}");
         assert!(found.iter().all(|record| record.kind == Kind::Fact));
+    }
+}
+
+/// The filters of a list, each of which a store may answer by another index.
+fn narrow_filters() -> [Filter; 8] {
+    let of = |owner: Owner, kinds: &[Kind], scopes: &[Scope]| Filter {
+        owner,
+        kinds: kinds.to_vec(),
+        scopes: scopes.to_vec(),
+        ..Filter::all_of_tenant()
+    };
+    let (ann, talk) = (Owner::of(Some("ann"), None), Owner::of(None, Some("talk")));
+    let agent = Owner {
+        agent: Some("coder".to_owned()),
+        ..Owner::default()
+    };
+    let both = Owner::of(Some("ann"), Some("talk"));
+    [
+        of(Owner::default(), &[Kind::Fact, Kind::Decision], &[]),
+        of(Owner::default(), &[], &[Scope::Semantic]),
+        of(ann, &[Kind::Note], &[]),
+        of(talk, &[], &[]),
+        of(both, &[Kind::Note, Kind::Fact], &[]),
+        of(agent.clone(), &[], &[]),
+        of(agent, &[Kind::Decision], &[]),
+        Filter {
+            since: Some(at(1)),
+            ..of(Owner::default(), &[], &[])
+        },
+    ]
+}
+
+/// A list that one index cannot answer alone, such as one of two kinds, is merged without a gap.
+pub async fn lists_of_kinds_scopes_and_owners_come_in_order(s: Subject) {
+    let g = grant(at(0));
+    let kinds = [Kind::Note, Kind::Fact, Kind::Decision];
+    let pick = |n: usize, names: &[&str]| names.get(n % 4).map(|name| (*name).to_owned());
+    for n in 0..40 {
+        let mut record = note(&format!("r{n}")).created(at(n as i64 * 7 % 4));
+        record.kind = kinds[n % 3];
+        record.owner.user = pick(n, &["ann", "bob"]);
+        record.owner.session = pick(n / 2, &["talk", "walk", "talk"]);
+        record.owner.agent = pick(n / 3, &["coder"]);
+        s.put(&g, [record]).await;
+    }
+    for order in ORDERS {
+        let all = Filter::all_of_tenant();
+        let all = scan_all(&**s.store(), &g, &all, order, 50).await.unwrap();
+        assert_eq!(all.len(), 40);
+        for filter in narrow_filters() {
+            let meant = all.iter().filter(|record| filter.matches(record));
+            let meant: Vec<&str> = meant.map(|record| record.id.as_str()).collect();
+            assert!(!meant.is_empty(), "{filter:?}");
+            for size in [1, 3, 50] {
+                let found = scan_all(&**s.store(), &g, &filter, order, size).await;
+                let found = found.unwrap();
+                assert_eq!(names(&found), meant, "{order:?}, {size}, {filter:?}");
+            }
+        }
     }
 }
 

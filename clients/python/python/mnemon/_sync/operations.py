@@ -717,7 +717,9 @@ class Operations:
         self,
         *,
         limit: int | None = None,
+        reverse: bool | None = None,
         skip: int | None = None,
+        sort: Literal["last", "messages", "session", "user"] | None = None,
         user: str | None = None,
         timeout: float | None = None,
     ) -> models.Conversations:
@@ -725,13 +727,18 @@ class Operations:
 
         Args:
             limit: Conversations on a page [default: 50]
+            reverse: Reverse the order.
             skip: Leave out this many, to get the next page [default: 0]
+            sort: Sort by the last message (newest first), the number of messages (most first), or the
+                name of the conversation or of its user [default: last]
             user: List the conversations of this user only.
             timeout: Limit of one attempt in seconds.
         """
         request: dict[str, Any] = {
             "limit": limit,
+            "reverse": reverse,
             "skip": skip,
+            "sort": sort,
             "user": user,
         }
         return self._call("chat_list", request, timeout)
@@ -740,6 +747,8 @@ class Operations:
         self,
         *,
         limit: int | None = None,
+        reverse: bool | None = None,
+        sort: Literal["last", "messages", "session", "user"] | None = None,
         user: str | None = None,
         timeout: float | None = None,
     ) -> Iterator[models.ConversationsConversationsItem]:
@@ -747,11 +756,16 @@ class Operations:
 
         Args:
             limit: Conversations on a page [default: 50]
+            reverse: Reverse the order.
+            sort: Sort by the last message (newest first), the number of messages (most first), or the
+                name of the conversation or of its user [default: last]
             user: List the conversations of this user only.
             timeout: Limit of one attempt in seconds.
         """
         request: dict[str, Any] = {
             "limit": limit,
+            "reverse": reverse,
+            "sort": sort,
             "user": user,
         }
         return self._pages("chat_list", request, "conversations", "skip", timeout)
@@ -974,10 +988,12 @@ class Operations:
         self,
         session: str,
         *,
+        count: int | None = None,
         last_keep: int | None = None,
         max_token: int | None = None,
         model: str | None = None,
         msg_threshold: int | None = None,
+        skip: int | None = None,
         user: str | None = None,
         timeout: float | None = None,
     ) -> models.Window:
@@ -985,6 +1001,8 @@ class Operations:
 
         Args:
             session: Name of the conversation: at most 255 characters, without / \\ and ..
+            count: Return at most this many messages, the newest; numbers are of the whole window
+                [default: all]
             last_keep: Number of newest messages that the first strategies leave alone [default: 50, or
                 half of `msg_threshold`]
             max_token: Context size of the model; the window is due from three quarters of it on
@@ -992,15 +1010,18 @@ class Operations:
             model: Count the tokens of this model instead of estimating them.
             msg_threshold: Number of messages from which on the window is due, however few tokens they
                 are [default: none]
+            skip: Leave out this many of the newest messages [default: 0]
             user: User who owns the conversation; without it `default`, or the user of the server.
             timeout: Limit of one attempt in seconds.
         """
         request: dict[str, Any] = {
             "session": session,
+            "count": count,
             "last_keep": last_keep,
             "max_token": max_token,
             "model": model,
             "msg_threshold": msg_threshold,
+            "skip": skip,
             "user": user,
         }
         return self._call("chat_window", request, timeout)

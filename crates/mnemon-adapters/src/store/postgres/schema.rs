@@ -12,7 +12,7 @@ use crate::store::foreign;
 
 /// Each step leads from one version to the next; the last one is current. A step is never edited
 /// once it was released.
-pub(super) const MIGRATIONS: &[&str] = &[V1];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2];
 
 /// The current version.
 pub(super) fn current() -> i64 {
@@ -186,6 +186,13 @@ CREATE TABLE mnemon.removals (
     PRIMARY KEY (tenant, number)
 );
 "#;
+
+/// Lists by kind and by agent read only their own records.
+const V2: &str = "
+CREATE INDEX records_kind ON mnemon.records (tenant, kind, created, seq);
+CREATE INDEX records_agent ON mnemon.records (tenant, agent_id, created, seq)
+    WHERE agent_id IS NOT NULL;
+";
 
 /// The version of the database; 0 before our tables were made. Asks the catalogue's tables: its
 /// functions may answer from a cache that is older than the lock around a migration.

@@ -167,7 +167,7 @@ impl Feed for TenantSnapshot<'_> {
 
     fn present(&self) -> Result<Vec<u64>, StoreError> {
         // By an index that holds the keys: the records themselves would have to be walked past.
-        let sql = "SELECT key FROM records INDEXED BY records_created WHERE tenant = ?1";
+        let sql = "SELECT key FROM records INDEXED BY records_kind WHERE tenant = ?1";
         let seqs = |row: &Row<'_>| Ok(seq(row.get(0)?));
         let seqs = self.connection.all(sql, [self.tenant], seqs);
         let mut seqs = seqs.at(self.place)?;

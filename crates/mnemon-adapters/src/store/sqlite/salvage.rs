@@ -223,6 +223,9 @@ fn walk_all(
             "NOT INDEXED ORDER BY key DESC",
             "INDEXED BY records_id",
             "INDEXED BY records_id ORDER BY tenant DESC, id DESC",
+            // A file has one of the two: the first since version 8, the second before it.
+            "INDEXED BY records_kind",
+            "INDEXED BY records_kind ORDER BY tenant DESC, kind DESC, created DESC",
             "INDEXED BY records_created",
             "INDEXED BY records_created ORDER BY tenant DESC, created DESC",
         ],

@@ -29,6 +29,7 @@ pub(super) const MIGRATIONS: &[&[&str]] = &[
     &[V5, RECLOCK],
     &[V6_FEED, V6_SPEAKERS, V6_AUDIENCE],
     &[V7],
+    &[V8],
 ];
 
 /// A row's key is its tenant's number and, in the lower 40 bits, its change number, so that a
@@ -206,6 +207,18 @@ CREATE INDEX search_model ON search (model);
 /// [`embeddings::analyse_again`].
 const V7: &str = "
 DROP TABLE speakers;
+";
+
+/// Lists by kind, by agent and of sessions read only their own records. All lists without an owner
+/// merge the kinds, so that no index on the time alone is needed. The index on sessions has every
+/// column that a list of conversations needs.
+const V8: &str = "
+DROP INDEX IF EXISTS records_created;
+CREATE INDEX records_kind ON records (tenant, kind, created);
+CREATE INDEX records_agent ON records (tenant, agent, created) WHERE agent IS NOT NULL;
+DROP INDEX IF EXISTS records_session;
+CREATE INDEX records_session ON records
+    (tenant, session, created, key, kind, user, scope, expires) WHERE session IS NOT NULL;
 ";
 
 /// The version from which every record has a row in `search`, made by the present analysis.

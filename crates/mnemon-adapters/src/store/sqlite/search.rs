@@ -27,8 +27,8 @@ use tokio::sync::{OwnedMutexGuard, Semaphore};
 use super::errors::At;
 use super::feed::TenantSnapshot;
 use super::pool::{Pool, Reader};
-use super::reads;
 use super::snapshot_file::{self, Saving};
+use super::{reads, scans};
 
 /// Searches of one handle that run at once.
 const SEARCHES: usize = 8;
@@ -545,7 +545,7 @@ fn meant(reader: &Reader<'_>, grant: &Grant, filter: &Filter) -> Result<HashSet<
     };
     let mut seqs = HashSet::new();
     loop {
-        let page = reads::scan(reader, grant, &scan)?;
+        let page = scans::scan(reader, grant, &scan)?;
         seqs.extend(page.records.iter().map(|record| record.seq));
         match page.next {
             Some(next) => scan.after = Some(next),

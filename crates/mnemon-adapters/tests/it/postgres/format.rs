@@ -2,12 +2,15 @@
 
 use mnemon_core::{Batch, Filter, Op, Probe, QueryTerm, Viewer};
 
-use super::{database, note};
+use super::{database, note, rows};
 use crate::kit::{everything, grant, open, open_backend, wait};
 
 /// What `pg_dump` made of a database of each version: three records, of which one was updated and
 /// one deleted, a link, a receipt and vectors.
-const FIXTURES: [&str; 1] = [include_str!("../../fixtures/postgres-v1.sql")];
+const FIXTURES: [&str; 2] = [
+    include_str!("../../fixtures/postgres-v1.sql"),
+    include_str!("../../fixtures/postgres-v2.sql"),
+];
 
 #[test]
 fn databases_of_every_version_open() {
@@ -41,5 +44,34 @@ fn databases_of_every_version_open() {
         let mut findings = examination.findings.iter();
         let format = findings.find(|finding| finding.check == "format").unwrap();
         assert_eq!(format.detail, format!("version {}", FIXTURES.len()));
+    }
+}
+
+/// A list of a rare kind or of one agent reads its own records, however many others there are.
+#[test]
+fn lists_by_kind_and_agent_enter_an_index() {
+    let database = database!();
+    let store = open(&database.url());
+    wait(store.apply(&grant(), Batch::of(Op::append(note("first"))))).unwrap();
+    database.run(
+        "INSERT INTO mnemon.records (tenant, seq, id, version, commit_seq, at, actor, cause, scope,
+            kind, namespace, agent_id, importance, created, doc)
+         SELECT tenant, 1000 + n, 'id' || n, 1, 1000 + n, at, actor, cause, scope,
+            CASE n WHEN 1 THEN 'skill' ELSE 'note' END, namespace,
+            CASE n WHEN 2 THEN 'coder' ELSE 'other' END, importance, n, doc
+         FROM mnemon.records, generate_series(1, 5000) n;
+         ANALYZE mnemon.records;",
+    );
+    for (condition, index) in [
+        ("kind = ANY(ARRAY['skill', 'rule'])", "records_kind"),
+        ("agent_id = 'coder'", "records_agent"),
+    ] {
+        let sql = format!(
+            "EXPLAIN SELECT doc FROM mnemon.records
+             WHERE tenant = (SELECT min(num) FROM mnemon.tenants) AND {condition}
+             ORDER BY created DESC, seq DESC LIMIT 51"
+        );
+        let plan = rows(&database.url(), &sql).join("\n");
+        assert!(plan.contains(index), "{plan}");
     }
 }

@@ -3,7 +3,7 @@
 use indicatif::ProgressBar;
 use mnemon_core::Message;
 use mnemon_core::format::Unseen;
-use mnemon_engine::{Folded, Seen, SeenAs, Shown};
+use mnemon_engine::{Folded, Seen, SeenAs, Shown, Tier};
 
 use super::super::door::Door;
 use super::super::shared::{Shared, call, open};
@@ -104,12 +104,16 @@ fn draw(shown: &Shown, door: &mut Door) -> Result<(), Error> {
     let kinds = [SeenAs::Summarised, SeenAs::Offloaded, SeenAs::Hot];
     let mut bar = String::new();
     for as_ in kinds {
-        let columns = (shown.part(as_).2 * BAR).div_ceil(limit.max(tokens).max(1));
+        let columns = (shown.tier(as_).tokens * BAR).div_ceil(limit.max(tokens).max(1));
         bar.extend(std::iter::repeat_n(sign(as_).0, columns));
     }
     say!(door, "[{bar:<BAR$.BAR$}]")?;
     let rows = kinds.iter().map(|as_| {
-        let (count, covers, tokens) = shown.part(*as_);
+        let Tier {
+            messages,
+            covers,
+            tokens,
+        } = shown.tier(*as_);
         let (sign, name) = sign(*as_);
         let stands_for = match *as_ {
             SeenAs::Hot => String::new(),
@@ -117,7 +121,7 @@ fn draw(shown: &Shown, door: &mut Door) -> Result<(), Error> {
         };
         vec![
             format!("{sign} {name}"),
-            count.to_string(),
+            messages.to_string(),
             stands_for,
             format!("{tokens} tokens"),
         ]

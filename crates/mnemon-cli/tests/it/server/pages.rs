@@ -636,6 +636,95 @@ fn a_long_message_is_cut_and_opens_as_a_whole() {
     shows(&browser.get(&path), &["END"]);
 }
 
+/// The table of conversations is sorted by its columns, and each heading links to the other direction.
+#[test]
+fn the_list_of_conversations_sorts_on_the_server() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    for (session, count) in [("walk", 1), ("talk", 2), ("plan", 1)] {
+        for _ in 0..count {
+            let said = json!({"content": "hello", "user": "ann"});
+            let path = format!("/v1/conversations/{session}/messages");
+            assert_eq!(server.post(&path, &said).status, 200);
+        }
+    }
+    let browser = Browser::new(&server);
+    let order = |path: &str| {
+        let page = browser.get(path);
+        let places = ["walk", "talk", "plan"].map(|name| {
+            let link = format!("/conversations/{name}?user=ann");
+            (page.body.find(&link).unwrap(), name)
+        });
+        let mut places = places.to_vec();
+        places.sort_unstable();
+        places.into_iter().map(|(_, name)| name).collect::<Vec<_>>()
+    };
+    let cases = [
+        ("", ["plan", "talk", "walk"]),
+        ("?sort=last", ["plan", "talk", "walk"]),
+        ("?sort=-last", ["walk", "talk", "plan"]),
+        ("?sort=messages", ["talk", "plan", "walk"]),
+        ("?sort=session", ["plan", "talk", "walk"]),
+        ("?sort=-session", ["walk", "talk", "plan"]),
+        ("?sort=%3Cb%3E", ["plan", "talk", "walk"]),
+    ];
+    for (query, expected) in cases {
+        assert_eq!(
+            order(&format!("/conversations{query}")),
+            expected,
+            "{query}"
+        );
+    }
+    let page = browser.get("/conversations?sort=last");
+    shows(
+        &page,
+        &["aria-sort=\"descending\"", "?sort=-last", "?sort=messages"],
+    );
+}
+
+/// A conversation shows a part of what was said and of the window, with links to the rest.
+#[test]
+fn a_long_conversation_is_shown_in_parts() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    for n in 0..90 {
+        let said = json!({"content": format!("word{n:03}"), "user": "ann"});
+        let sent = server.post("/v1/conversations/talk/messages", &said);
+        assert_eq!(sent.status, 200);
+    }
+    let browser = Browser::new(&server);
+    let link = |page: &str, words: &str| {
+        let (before, _) = page.split_once(&format!(">{words}<")).unwrap();
+        let (_, path) = before.rsplit_once("href=\"").unwrap();
+        path.trim_end_matches('"').replace("&amp;", "&")
+    };
+    let count = |page: &str, word: &str| page.matches(word).count();
+    let newest = browser.get("/conversations/talk?user=ann").body;
+    assert_eq!(
+        (count(&newest, "word089"), count(&newest, "word000")),
+        (2, 0)
+    );
+    assert!(!newest.contains("Later in the window") && !newest.contains("Newest messages"));
+    shows(&browser.get("/conversations/talk?user=ann"), &[">90<"]);
+    let mut path = link(&newest, "Earlier in the window");
+    let mut page = browser.get(&path).body;
+    while page.contains("Earlier in the window") {
+        path = link(&page, "Earlier in the window");
+        page = browser.get(&path).body;
+    }
+    // The first column still shows the newest messages.
+    assert_eq!((count(&page, "word089"), count(&page, "word000")), (1, 1));
+    let earlier = browser.get(&link(&page, "Earlier messages")).body;
+    assert_eq!(
+        (count(&earlier, "word089"), count(&earlier, "word000")),
+        (0, 1)
+    );
+    let back = browser.get(&link(&earlier, "Newest messages")).body;
+    assert_eq!((count(&back, "word089"), count(&back, "word000")), (1, 1));
+    let later = browser.get(&link(&back, "Later in the window")).body;
+    assert_eq!(count(&later, "word000"), 0);
+}
+
 #[test]
 fn the_overview_shows_growth_tiers_and_percentiles_and_reads_little_while_nothing_changes() {
     let sandbox = Sandbox::new();

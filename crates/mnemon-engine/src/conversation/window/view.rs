@@ -51,10 +51,51 @@ pub struct Seen {
     pub message: Message,
 }
 
-/// The whole window.
+/// The messages of one form in a window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tier {
+    pub messages: usize,
+    /// How many messages they stand for.
+    pub covers: u64,
+    pub tokens: usize,
+}
+
+/// The numbers of the whole window, by the form of its messages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tiers {
+    pub hot: Tier,
+    pub summarised: Tier,
+    pub offloaded: Tier,
+}
+
+impl Tiers {
+    fn of(messages: &[Seen]) -> Self {
+        let mut tiers = Self::default();
+        for seen in messages {
+            let tier = match seen.as_ {
+                SeenAs::Hot => &mut tiers.hot,
+                SeenAs::Summarised => &mut tiers.summarised,
+                SeenAs::Offloaded => &mut tiers.offloaded,
+            };
+            tier.messages += 1;
+            tier.covers += seen.covers;
+            tier.tokens += seen.tokens;
+        }
+        tiers
+    }
+}
+
+/// The whole window, or a part of its messages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shown {
     pub messages: Vec<Seen>,
+    /// Messages of the window before these, if only a part was asked for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub earlier: usize,
+    /// Messages of the window after these.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub later: usize,
+    pub tiers: Tiers,
     pub tokens: usize,
     /// From so many tokens on it is compressed.
     pub token_limit: usize,
@@ -67,13 +108,31 @@ pub struct Shown {
     pub due: bool,
 }
 
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 impl Shown {
-    /// Messages, the messages they stand for, and tokens of those that are seen like this.
-    pub fn part(&self, as_: SeenAs) -> (usize, u64, usize) {
-        let seen = self.messages.iter().filter(|seen| seen.as_ == as_);
-        seen.fold((0, 0, 0), |(count, covers, tokens), seen| {
-            (count + 1, covers + seen.covers, tokens + seen.tokens)
-        })
+    /// The numbers of the messages that are seen like this.
+    pub fn tier(&self, as_: SeenAs) -> Tier {
+        match as_ {
+            SeenAs::Hot => self.tiers.hot,
+            SeenAs::Summarised => self.tiers.summarised,
+            SeenAs::Offloaded => self.tiers.offloaded,
+        }
+    }
+
+    /// Keeps at most `count` messages, the newest after `skip` of them; numbers stay those of the
+    /// whole window.
+    #[must_use]
+    pub fn part(mut self, count: usize, skip: usize) -> Self {
+        let end = self.messages.len().saturating_sub(skip);
+        let start = end.saturating_sub(count);
+        self.later += self.messages.len() - end;
+        self.earlier += start;
+        self.messages.truncate(end);
+        self.messages.drain(..start);
+        self
     }
 }
 
@@ -106,7 +165,10 @@ impl Window<'_> {
         let tokens = shown.iter().map(|seen| seen.tokens).sum();
         Ok(Shown {
             due: self.settings.is_triggered(shown.len(), tokens),
+            tiers: Tiers::of(&shown),
             messages: shown,
+            earlier: 0,
+            later: 0,
             tokens,
             token_limit: self.settings.token_limit(),
             max_token: self.settings.max_token,

@@ -52,8 +52,14 @@ fn compressed(llm: Arc<Scripted>) -> (CompressionEvent, String, Vec<String>) {
     let mut events = wait(window.events(&ctx())).unwrap();
     assert_eq!(events.len(), 1);
     let shown = wait(window.show(&ctx())).unwrap();
-    assert_eq!(shown.part(SeenAs::Summarised).1, 16);
-    assert_eq!(shown.part(SeenAs::Hot).0, 4);
+    assert_eq!(shown.tier(SeenAs::Summarised).covers, 16);
+    assert_eq!(shown.tier(SeenAs::Hot).messages, 4);
+    let part = shown.clone().part(2, 1);
+    assert_eq!(part.messages, shown.messages[2..4]);
+    assert_eq!((part.earlier, part.later), (2, 1));
+    assert_eq!((part.tiers, part.tokens), (shown.tiers, shown.tokens));
+    let none = shown.clone().part(2, 99);
+    assert_eq!((none.messages.len(), none.earlier, none.later), (0, 0, 5));
     let first = wait(window.get_messages(&ctx())).unwrap().remove(0);
     let notices = call.notices.take();
     (events.remove(0), first.text_content(), notices)

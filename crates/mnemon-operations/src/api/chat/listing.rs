@@ -1,5 +1,7 @@
 //! The list of conversations, and the nearest names to one that does not exist.
 
+use std::cmp::Reverse;
+
 use mnemon_core::{Ctx, Invalid, limits};
 use mnemon_engine::{Conversation, Memory, Project, Snapshot};
 use serde::{Deserialize, Serialize};
@@ -13,7 +15,47 @@ const NEAREST: usize = 3;
 /// Characters of a name in an error.
 const NAME_CHARS: usize = 60;
 
-/// A page of the list, the conversation that was used last first.
+/// What the list is sorted by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// The conversation that was used last first.
+    #[default]
+    Last,
+    /// The longest first.
+    Messages,
+    /// By name, without regard to case.
+    Session,
+    User,
+}
+
+impl Sort {
+    /// All of them, by name.
+    pub const ALL: [(&str, Self); 4] = [
+        ("last", Self::Last),
+        ("messages", Self::Messages),
+        ("session", Self::Session),
+        ("user", Self::User),
+    ];
+
+    /// The one of this name, or the usual one.
+    pub fn of(word: Option<&str>) -> Self {
+        let mut all = Self::ALL.iter();
+        let sort = all.find(|(known, _)| word == Some(*known));
+        sort.map_or(Self::default(), |(_, sort)| *sort)
+    }
+
+    /// Sorts conversations, of which the one that was used last comes first. Equals keep that order.
+    fn arrange(self, all: &mut [Conversation]) {
+        match self {
+            Self::Last => {}
+            Self::Messages => all.sort_by_key(|one| Reverse(one.messages)),
+            Self::Session => all.sort_by_cached_key(|one| one.session.to_lowercase()),
+            Self::User => all.sort_by_cached_key(|one| one.user.to_lowercase()),
+        }
+    }
+}
+
+/// A page of the list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListRequest {
     /// Whose; without one, everybody's.
@@ -21,6 +63,9 @@ pub struct ListRequest {
     pub limit: usize,
     /// How many conversations come before this page.
     pub skip: usize,
+    pub sort: Sort,
+    /// The last one in the order comes first.
+    pub is_reversed: bool,
 }
 
 impl ListRequest {
@@ -38,7 +83,6 @@ pub struct Listed {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
-    /// The one that was used last comes first.
     pub conversations: Vec<Listed>,
     /// The `skip` of the next page; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +99,11 @@ pub async fn list(memory: &Memory, ctx: &Ctx, request: &ListRequest) -> Result<P
         );
         return Err(Invalid::new("limit", what).into());
     }
-    let all = memory.conversations(ctx, request.user.as_deref()).await?;
+    let mut all = memory.conversations(ctx, request.user.as_deref()).await?;
+    request.sort.arrange(&mut all);
+    if request.is_reversed {
+        all.reverse();
+    }
     let end = request.skip.saturating_add(request.limit);
     let mut page = Page {
         next: (all.len() > end).then_some(end),

@@ -80,12 +80,16 @@ impl<'a> Calls<'a> {
         let span = newest.seq.saturating_sub(oldest.seq);
         let steps = POINTS.min(span).max(1);
         let mut points = vec![json!({ "at": oldest.at, "count": oldest.seq })];
-        for step in 1..steps {
-            let seq = oldest.seq + span * step / steps;
-            if let Some(change) = self.change_before(&ctx, Some(seq + 1)).await? {
-                points.push(json!({ "at": change.at, "count": seq }));
+        // At once, as each of them waits for a thread.
+        let between = (1..steps).map(|step| {
+            let (seq, ctx) = (oldest.seq + span * step / steps, &ctx);
+            async move {
+                let change = self.change_before(ctx, Some(seq + 1)).await?;
+                Ok::<_, Error>(change.map(|change| json!({ "at": change.at, "count": seq })))
             }
-        }
+        });
+        let between = futures::future::try_join_all(between).await?;
+        points.extend(between.into_iter().flatten());
         points.push(json!({ "at": newest.at, "count": newest.seq }));
         Ok(points)
     }
