@@ -1,5 +1,13 @@
 //! An index in a real Milvus server: `milvus-lite`, which `./scripts/milvus` obtains.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code: a failure should panic"
+)]
+
 mod answers;
 mod lite;
 mod random;
