@@ -1850,7 +1850,7 @@ export interface ChatListFields {
   reverse?: boolean;
   /** Leave out this many, to get the next page [default: 0] */
   skip?: number;
-  /** Sort by the last message (newest first), the number of messages (most first), or the name of the conversation or of its user [default: last] */
+  /** Order: newest message first, most messages first, or by name [default: last] */
   sort?: "last" | "messages" | "session" | "user";
   /** List the conversations of this user only. */
   user?: string;
@@ -1920,7 +1920,7 @@ export interface ChatTailFields {
 
 /** Fields of `chatWindow`. */
 export interface ChatWindowFields {
-  /** Return at most this many messages, the newest; numbers are of the whole window [default: all] */
+  /** Return at most this many messages, the newest [default: all] */
   count?: number;
   /** Number of newest messages that the first strategies leave alone [default: 50, or half of `msg_threshold`] */
   last_keep?: number;

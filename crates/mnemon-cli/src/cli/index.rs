@@ -16,11 +16,11 @@ use mnemon_operations::operation::{IndexCheck, IndexChecked, IndexRebuild, Index
 pub(super) enum Args {
     /// Compare the index with the store
     ///
-    /// Ids and versions of all records are compared. It exits with 9 if the index lacks a record.
+    /// Compares ids and versions. Exits with 9 if a record is missing.
     Check(Shared<IndexCheck>),
     /// Rebuild the index of all tenants
     ///
-    /// Searches use the old index meanwhile. An interrupted rebuild leaves it in use.
+    /// Searches use the old index meanwhile.
     Rebuild(Shared<IndexRebuild>),
 }
 

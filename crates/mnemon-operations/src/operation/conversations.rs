@@ -368,8 +368,7 @@ impl Operation for ChatList {
         let most = limits::PAGE as u64;
         let skip = "Leave out this many, to get the next page";
         let sorts = Sort::ALL.iter().map(|(word, _)| *word);
-        let sort = "Sort by the last message (newest first), the number of messages (most first), or \
-            the name of the conversation or of its user";
+        let sort = "Order: newest message first, most messages first, or by name";
         vec![
             super::notes::user("List the conversations of this user only"),
             Field::whole("limit", 1, most, "Conversations on a page").default("50"),
@@ -395,8 +394,7 @@ impl Operation for ChatShow {
     type Answer = Shown;
 
     fn fields() -> Vec<Field> {
-        let count =
-            "Return at most this many messages, the newest; numbers are of the whole window";
+        let count = "Return at most this many messages, the newest";
         let skip = "Leave out this many of the newest messages";
         let mut fields = ConversationWindow::fields();
         fields.extend([

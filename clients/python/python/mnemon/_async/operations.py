@@ -728,8 +728,7 @@ class AsyncOperations:
             limit: Conversations on a page [default: 50]
             reverse: Reverse the order.
             skip: Leave out this many, to get the next page [default: 0]
-            sort: Sort by the last message (newest first), the number of messages (most first), or the
-                name of the conversation or of its user [default: last]
+            sort: Order: newest message first, most messages first, or by name [default: last]
             user: List the conversations of this user only.
             timeout: Limit of one attempt in seconds.
         """
@@ -756,8 +755,7 @@ class AsyncOperations:
         Args:
             limit: Conversations on a page [default: 50]
             reverse: Reverse the order.
-            sort: Sort by the last message (newest first), the number of messages (most first), or the
-                name of the conversation or of its user [default: last]
+            sort: Order: newest message first, most messages first, or by name [default: last]
             user: List the conversations of this user only.
             timeout: Limit of one attempt in seconds.
         """
@@ -1000,8 +998,7 @@ class AsyncOperations:
 
         Args:
             session: Name of the conversation: at most 255 characters, without / \\ and ..
-            count: Return at most this many messages, the newest; numbers are of the whole window
-                [default: all]
+            count: Return at most this many messages, the newest [default: all]
             last_keep: Number of newest messages that the first strategies leave alone [default: 50, or
                 half of `msg_threshold`]
             max_token: Context size of the model; the window is due from three quarters of it on
