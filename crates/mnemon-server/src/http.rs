@@ -37,9 +37,7 @@ mod web;
 mod words;
 
 use std::net::SocketAddr;
-use std::num::NonZero;
 use std::sync::Arc;
-use std::thread::available_parallelism;
 use std::time::Duration;
 
 use axum::Router;
@@ -236,17 +234,14 @@ async fn asked_to_stop(mut stopped: watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-/// Threads that read requests and write answers, and hardly anything else: however much the operations
-/// have to do, a request that is too many hears of it at once.
+/// Threads that read requests and write answers, and nothing else: however much the operations have
+/// to do, a request that is too many hears of it at once.
 struct Connecting(Option<Runtime>);
 
 impl Connecting {
     fn start() -> Result<Self, Error> {
-        let cores = available_parallelism().map_or(1, NonZero::get);
         let runtime = Builder::new_multi_thread()
             .thread_name("mnemon-http")
-            // One may be held by a read.
-            .worker_threads(cores.max(2))
             .enable_all()
             .build();
         let runtime = runtime.map_err(|error| Error::Internal(format!("no runtime: {error}")))?;

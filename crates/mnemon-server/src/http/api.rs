@@ -19,7 +19,6 @@ use mnemon_core::{Ctx, Invalid, Tenant};
 use mnemon_engine::Memory;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 
 use super::events::{self, Progress};
 use super::gate::is_json;
@@ -50,9 +49,8 @@ pub(super) struct Api {
     running: Arc<tokio::sync::RwLock<()>>,
     /// Where operations run. Requests may be read and refused elsewhere.
     work: Handle,
-    /// Reads that may run where their requests are read. One on a server, which saves the only
-    /// request of a moment two changes of threads: other threads go on reading.
-    inline: Semaphore,
+    /// Whether reads run where their requests are read.
+    reads_inline: bool,
 }
 
 impl Api {
@@ -68,13 +66,13 @@ impl Api {
             upkeeps: Upkeeps::default(),
             running: Arc::default(),
             work: Handle::current(),
-            inline: Semaphore::new(1),
+            reads_inline: false,
         }
     }
 
-    /// For callers in this process, who wait for the answer and do nothing else meanwhile.
+    /// For a caller in this process, who waits for the answer and does nothing else meanwhile.
     pub(super) fn reads_inline(mut self) -> Self {
-        self.inline = Semaphore::new(Semaphore::MAX_PERMITS);
+        self.reads_inline = true;
         self
     }
 
@@ -100,9 +98,7 @@ impl Api {
         endpoint: &Endpoint,
         work: impl Future<Output = Result<T, Error>> + Send + 'static,
     ) -> Result<T, Error> {
-        let is_read = endpoint.route.right == Rights::Read;
-        let inline = is_read.then(|| self.inline.try_acquire().ok()).flatten();
-        if inline.is_none() {
+        if endpoint.route.right > Rights::Read || !self.reads_inline {
             return self.finish(work).await.flatten();
         }
         let done = AssertUnwindSafe(work).catch_unwind().await;
