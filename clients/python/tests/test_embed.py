@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import asyncio
 import logging
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -156,11 +157,16 @@ def test_an_interrupt_in_the_function_reaches_the_caller(tmp_path: Path) -> None
         time.sleep(0)
         return embed(texts)
 
-    with Mnemon(tmp_path / "m.db", embed=interrupted, embed_model="toy", dimensions=3) as memory:
-        with pytest.raises(KeyboardInterrupt):
-            memory.add("Bo likes oolong")
-            # The interrupt may come after the call, before its result is used.
-            time.sleep(0)
+    # A process that was started in the background ignores the signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with Mnemon(tmp_path / "m.db", embed=interrupted, embed_model="toy", dimensions=3) as memory:
+            with pytest.raises(KeyboardInterrupt):
+                memory.add("Bo likes oolong")
+                # The interrupt may come after the call, before its result is used.
+                time.sleep(0)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_threads_share_a_function_and_others_go_on(tmp_path: Path) -> None:

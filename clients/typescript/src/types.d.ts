@@ -480,7 +480,7 @@ export interface IndexChecked {
   examples: Array<string>;
   /** URL of the index, or `builtin`. */
   index: string;
-  /** Entries whose records are gone; no search shows them, and the next write removes them. */
+  /** Entries whose records are gone; no search shows them, and a rebuild removes them. */
   leftover: number;
   /** Records that the index does not have. */
   missing: number;

@@ -76,7 +76,8 @@ pub(crate) fn key(tenant: &Tenant, id: &str) -> String {
 
 /// The key of the row that holds a tenant's watermark.
 pub(crate) fn watermark_key(tenant: &Tenant) -> String {
-    digest(&format!("watermark\0{tenant}"))
+    // No tenant has an empty name.
+    digest(&format!("\0watermark\0{tenant}"))
 }
 
 fn digest(text: &str) -> String {

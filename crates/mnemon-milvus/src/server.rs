@@ -3,6 +3,9 @@
 mod find;
 mod write;
 
+use std::collections::HashSet;
+use std::sync::Mutex;
+
 use async_trait::async_trait;
 use mnemon_adapters::external_index::{
     Audience, DocumentChange, Entry, Generation, IndexAccess, IndexServer, IndexUrl, Marked,
@@ -25,6 +28,8 @@ const OLDEST: (u64, u64) = (2, 4);
 pub struct Milvus {
     client: Client,
     name: String,
+    /// Collections of vectors that this process has seen complete.
+    complete: Mutex<HashSet<String>>,
 }
 
 impl Milvus {
@@ -33,6 +38,7 @@ impl Milvus {
         Ok(Self {
             client: Client::new(url, access)?,
             name: url.name.clone(),
+            complete: Mutex::default(),
         })
     }
 
@@ -74,6 +80,13 @@ impl Milvus {
         let _: Status = self.client.call("CreateCollection", &collection).await?;
         let _: Status = self.client.call("CreateIndex", &index).await?;
         self.client.load(&name).await
+    }
+
+    /// Completes a collection whose making was interrupted. An index that is there is kept; without one
+    /// the collection cannot be loaded.
+    async fn complete(&self, name: &str, index: NewIndex) -> Result<(), Failure> {
+        let _: Result<Status, Failure> = self.client.call("CreateIndex", &index).await;
+        self.client.load(name).await
     }
 
     async fn drop_collection(&self, name: String) -> Result<(), Failure> {

@@ -37,13 +37,14 @@ mod web;
 mod words;
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware;
-use futures::{FutureExt, join};
+use futures::FutureExt;
 use mnemon_core::Invalid;
 use mnemon_engine::access::Keys;
 use tokio::net::TcpListener;
@@ -219,9 +220,14 @@ pub async fn serve(
     let asked = asked_to_stop(stopped);
     let serving = server::serve(listener, router, connections, limits, tls, asked);
     let stop = stop.map(|()| _ = stopping.send_replace(true));
-    // Its signal handlers are there before the first client is answered.
-    let ((), ended) = join!(stop, connecting.run(serving));
-    ended?;
+    let mut serving = pin!(connecting.run(serving));
+    tokio::select! {
+        // Its signal handlers are there before the first client is answered.
+        biased;
+        () = stop => serving.await?,
+        // Without an answer to any client there is nothing to wait for.
+        ended = &mut serving => ended?,
+    }
     finish(&working, delivering, tasks, stop_timeout).await;
     let _ = timeout(stop_timeout, claims.release()).await;
     #[cfg(feature = "otel")]

@@ -540,7 +540,7 @@ class IndexChecked(TypedDict):
     index: str
     """URL of the index, or `builtin`."""
     leftover: int
-    """Entries whose records are gone; no search shows them, and the next write removes them."""
+    """Entries whose records are gone; no search shows them, and a rebuild removes them."""
     missing: int
     """Records that the index does not have."""
     notices: NotRequired[list[str]]

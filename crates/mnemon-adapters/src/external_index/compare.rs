@@ -17,7 +17,7 @@ pub struct Comparison {
     pub missing: u64,
     /// Documents of another version than their record, which no search shows.
     pub outdated: u64,
-    /// Documents without a record. No search shows them, and the next write removes them: records
+    /// Documents without a record. No search shows them, and a rebuild removes them: records
     /// that expire leave them behind.
     pub leftover: u64,
     /// Some of the records that are missing or outdated.

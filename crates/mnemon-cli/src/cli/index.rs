@@ -61,7 +61,7 @@ fn show(found: &IndexChecked, door: &mut Door) -> Result<(), Error> {
         let entries = text::count(found.leftover, "entry");
         say!(
             door,
-            "{entries} of records that are gone; no search shows them, and the next write removes them"
+            "{entries} of records that are gone; no search shows them, and a rebuild removes them"
         )?;
     }
     Ok(())

@@ -30,6 +30,29 @@ fn searches_use_the_configured_index_in_a_search_server() {
 }
 
 #[test]
+fn records_are_stored_while_the_search_server_is_away() {
+    // Nothing listens on this port.
+    let sandbox = Sandbox::new().with("MNEMON_INDEX", "opensearch://127.0.0.1:1/memory");
+    let added = sandbox
+        .run(&["add", "Ann drinks green tea.", "--json"])
+        .json();
+    assert!(
+        added["notices"][0]
+            .as_str()
+            .is_some_and(|it| it.contains("Older records")),
+        "{added}"
+    );
+    let (code, error) = sandbox.run(&["search", "tea"]).failed();
+    assert_ne!(code, 0, "{error}");
+    let sandbox = sandbox.with("MNEMON_INDEX", "builtin");
+    let found = sandbox.run(&["search", "tea", "--json"]).json();
+    assert_eq!(
+        found["hits"][0]["record"]["content"],
+        "Ann drinks green tea."
+    );
+}
+
+#[test]
 fn an_index_is_checked_and_rebuilt() {
     let double = Double::start(Arc::new(Mutex::new(Data::default())));
     let sandbox = Sandbox::new().with("MNEMON_INDEX", &double.url());

@@ -8,7 +8,6 @@ mod isolation;
 #[cfg(all(unix, feature = "postgres"))]
 pub(crate) mod many;
 mod metrics;
-mod overload;
 mod page_actions;
 mod pages;
 mod remote;

@@ -88,7 +88,17 @@ impl Notes {
         }
         let records = &self.records;
         let grant = records.policy.check(ctx, Right::Read)?;
-        let mut found = records.index.find(&grant, &records.planned(&probe)).await?;
+        let mut found = match records.index.find(&grant, &records.planned(&probe)).await {
+            Ok(found) => found,
+            // An index in a search server may be away while the store itself can be written.
+            Err(error @ StoreError::Unavailable { .. }) => {
+                ctx.notices.add(format!(
+                    "Older records were not searched for the same text: {error}"
+                ));
+                return Ok(Resemblance::default());
+            }
+            Err(error) => return Err(error.into()),
+        };
         found
             .matches
             .sort_by(|a, b| b.words.unwrap_or(0.0).total_cmp(&a.words.unwrap_or(0.0)));

@@ -1,6 +1,7 @@
 //! Writing documents.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{MutexGuard, PoisonError};
 
 use mnemon_adapters::external_index::{DocumentChange, Generation};
 use mnemon_core::Tenant;
@@ -87,11 +88,14 @@ impl Milvus {
         }
         let there: HashSet<String> = self.collections().await?.into_iter().collect();
         for (collection, model) in models {
+            let index = schema::meaning_index(&collection);
             if !there.contains(&collection) {
-                let index = schema::meaning_index(&collection);
-                self.make(schema::vectors(&collection, model), index)
-                    .await?;
+                let made = self.make(schema::vectors(&collection, model), index);
+                made.await?;
+            } else if !self.completed().contains(&collection) {
+                self.complete(&collection, index).await?;
             }
+            self.completed().insert(collection);
         }
         let others = there.into_iter().filter(|collection| {
             *collection != generation.0
@@ -112,6 +116,10 @@ impl Milvus {
             self.put(&collection, &placed, rows::vectors).await?;
         }
         Ok(())
+    }
+
+    fn completed(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.complete.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) async fn put_documents(

@@ -9,6 +9,7 @@ use mnemon_testkit::index_operations::{ids_of, put, words};
 use mnemon_testkit::make::{Remade, at, grant, id, note};
 
 use crate::Indexed;
+use crate::lite::drop_indexes;
 
 /// A probe for what this text means.
 pub(crate) async fn near(text: &str) -> Probe {
@@ -118,6 +119,20 @@ async fn vectors_of_models_with_other_dimensions_are_found_by_their_own_model() 
     assert_eq!(found(&both).await, [id("new"), id("old")]);
     let unknown = near_by(&HashEmbedder::new(32), "green tea").await;
     assert_eq!(found(&unknown).await, Vec::<Id>::new());
+}
+
+/// A process that was killed may have made a collection without its index.
+#[tokio::test]
+async fn a_collection_without_its_index_is_completed() {
+    let indexed = Indexed::new();
+    let g = grant(at(0));
+    put(&*indexed.store, "a", "green tea").await;
+    let tea = near("green tea").await;
+    let found = async || indexed.index().find(&g, &tea).await.unwrap().matches.len();
+    assert_eq!(found().await, 1);
+    assert_eq!(drop_indexes(&indexed.url, "COSINE"), 1);
+    put(&*indexed.store, "b", "green tea").await;
+    assert_eq!(found().await, 2);
 }
 
 #[tokio::test]

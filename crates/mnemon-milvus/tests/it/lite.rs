@@ -74,6 +74,33 @@ impl Drop for Lite {
     }
 }
 
+/// Drops the indexes with this metric from the collections of an index, by the official client. Returns
+/// how many.
+pub(crate) fn drop_indexes(url: &str, metric: &str) -> usize {
+    const SCRIPT: &str = "import sys; from pymilvus import MilvusClient
+_, address, name, metric = sys.argv
+client, dropped = MilvusClient(uri=address), 0
+for collection in client.list_collections():
+    for index in client.list_indexes(collection) if collection.startswith(name + '_g') else []:
+        if client.describe_index(collection, index)['metric_type'] == metric:
+            client.release_collection(collection)
+            client.drop_index(collection, index)
+            dropped += 1
+print(dropped)";
+    let place = url.strip_prefix("milvus://").unwrap();
+    let (address, name) = place.split_once('/').unwrap();
+    let program = std::env::var(PROGRAM).unwrap();
+    let ran = Command::new(Path::new(&program).with_file_name("python"))
+        .args(["-c", SCRIPT, &format!("http://{address}"), name, metric])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let wrong = String::from_utf8_lossy(&ran.stderr).into_owned();
+    said.trim()
+        .parse()
+        .unwrap_or_else(|_| panic!("{said}{wrong}"))
+}
+
 /// A server that is killed in the middle of a request.
 pub(crate) struct Doomed {
     server: Arc<Mutex<Option<Lite>>>,

@@ -38,7 +38,7 @@ async fn random_operations_and_restarts_end_in_agreement() {
             let index = index_at(&store, &format!("milvus://{}/memory", doomed.address()));
             let failed = index.find(&g, &words("tea")).await.is_err();
             let lived = doomed.kill();
-            assert_eq!(failed, !lived, "operation {round}");
+            assert!(!failed || !lived, "operation {round}");
             killed += u64::from(failed);
             server = Lite::start(folder.path());
         }

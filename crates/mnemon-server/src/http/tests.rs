@@ -471,3 +471,38 @@ async fn values_of_json_are_counted_and_texts_are_not() {
     check(&said, 413);
     assert!(said.contains("more than 100 values"), "{said}");
 }
+
+/// The only thread of this runtime, on which operations run, is held by the client.
+#[tokio::test]
+async fn requests_are_read_while_operations_hold_their_threads() {
+    use std::io::{Read, Write};
+    let connecting = Connecting::start().unwrap();
+    let local = SocketAddr::from(([127, 0, 0, 1], 0));
+    let (listener, address) = connecting.run(listen(local)).await.unwrap().unwrap();
+    let limits = HttpLimits::default();
+    let hosts = Hosts::new(address.ip(), &[]).unwrap();
+    let gate = Gate::new(hosts, Origins::default(), lock(), limits.clone());
+    let router = Router::new().route("/echo", post(|body: String| async move { body }));
+    let router = gated(router, gate, Arc::new(Metrics::new(Arc::default())));
+    let connections = Arc::new(Connections::new(&limits));
+    let serving = server::serve(
+        listener,
+        router,
+        connections,
+        limits,
+        None,
+        std::future::pending(),
+    );
+    let mut serving = std::pin::pin!(connecting.run(serving));
+    assert!(futures::poll!(&mut serving).is_pending());
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = format!(
+        "POST /echo HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {KEY}\r\n\
+         Connection: close\r\nContent-Length: 3\r\n\r\ntea"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.ends_with("tea"), "{answer}");
+}

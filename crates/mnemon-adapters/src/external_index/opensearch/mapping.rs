@@ -69,7 +69,8 @@ pub(super) fn document_id(tenant: &Tenant, id: &str) -> String {
 
 /// The id of the document that holds a tenant's watermark.
 pub(super) fn watermark_id(tenant: &Tenant) -> String {
-    let name = format!("watermark\0{tenant}");
+    // No tenant has an empty name.
+    let name = format!("\0watermark\0{tenant}");
     blake3::hash(name.as_bytes()).to_hex().to_string()
 }
 

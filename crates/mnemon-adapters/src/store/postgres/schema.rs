@@ -187,9 +187,8 @@ CREATE TABLE mnemon.removals (
 );
 "#;
 
-/// Lists by kind and by agent read only their own records.
+/// A list of an agent's records reads no others.
 const V2: &str = "
-CREATE INDEX records_kind ON mnemon.records (tenant, kind, created, seq);
 CREATE INDEX records_agent ON mnemon.records (tenant, agent_id, created, seq)
     WHERE agent_id IS NOT NULL;
 ";
@@ -237,6 +236,8 @@ pub(super) async fn migrate(pool: &Pool) -> Result<(), StoreError> {
 async fn bring_up(lease: &mut Lease, wanted: Option<bool>) -> Result<bool, Failure> {
     if !is_as_wanted(lease, wanted).await? {
         lease.begin("BEGIN").await?;
+        // Steps that build an index take as long as the table is large.
+        lease.batch("SET LOCAL statement_timeout = 0").await?;
         let lock = Call::new("SELECT pg_advisory_xact_lock($1)").with(MIGRATION_LOCK);
         lease.one(lock).await?;
         // Another server may have done it in the meantime.

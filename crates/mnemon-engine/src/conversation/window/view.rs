@@ -95,6 +95,7 @@ pub struct Shown {
     /// Messages of the window after these.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub later: usize,
+    #[serde(default)]
     pub tiers: Tiers,
     pub tokens: usize,
     /// From so many tokens on it is compressed.
