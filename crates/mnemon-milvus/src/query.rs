@@ -6,7 +6,7 @@ use prost::Message;
 
 use crate::client::{Client, Failure};
 use crate::proto::{
-    self, Column, Pair, Placeholder, Placeholders, Queried, Query, Search, data_type,
+    self, Column, Pair, Placeholder, Placeholders, Queried, Query, Scalars, Search, data_type,
 };
 use crate::schema::{MEANING, WORDS};
 
@@ -153,13 +153,7 @@ impl Client {
         columns: &'a [Column],
         name: &str,
     ) -> Result<&'a [String], StoreError> {
-        let column = columns.iter().find(|column| column.name == name);
-        let Some(column) = column else {
-            return self.empty(columns, name);
-        };
-        let data = column.scalars.as_ref();
-        let data = data.and_then(|data| data.strings.as_ref());
-        Ok(data.map_or(&[], |data| data.data.as_slice()))
+        self.values(columns, name, |data| Some(&data.strings.as_ref()?.data))
     }
 
     pub(crate) fn longs<'a>(
@@ -167,13 +161,7 @@ impl Client {
         columns: &'a [Column],
         name: &str,
     ) -> Result<&'a [i64], StoreError> {
-        let column = columns.iter().find(|column| column.name == name);
-        let Some(column) = column else {
-            return self.empty(columns, name);
-        };
-        let data = column.scalars.as_ref();
-        let data = data.and_then(|data| data.longs.as_ref());
-        Ok(data.map_or(&[], |data| data.data.as_slice()))
+        self.values(columns, name, |data| Some(&data.longs.as_ref()?.data))
     }
 
     pub(crate) fn floats<'a>(
@@ -181,13 +169,20 @@ impl Client {
         columns: &'a [Column],
         name: &str,
     ) -> Result<&'a [f32], StoreError> {
-        let column = columns.iter().find(|column| column.name == name);
-        let Some(column) = column else {
+        self.values(columns, name, |data| Some(&data.floats.as_ref()?.data))
+    }
+
+    fn values<'a, T>(
+        &self,
+        columns: &'a [Column],
+        name: &str,
+        of: fn(&'a Scalars) -> Option<&'a Vec<T>>,
+    ) -> Result<&'a [T], StoreError> {
+        let Some(column) = columns.iter().find(|column| column.name == name) else {
             return self.empty(columns, name);
         };
-        let data = column.scalars.as_ref();
-        let data = data.and_then(|data| data.floats.as_ref());
-        Ok(data.map_or(&[], |data| data.data.as_slice()))
+        let data = column.scalars.as_ref().and_then(of);
+        Ok(data.map_or(&[], Vec::as_slice))
     }
 
     /// An answer without rows need not have columns.
