@@ -73,7 +73,7 @@ pub(super) fn count_bits(words: &[u64]) -> usize {
     words.iter().map(|word| word.count_ones() as usize).sum()
 }
 
-fn set_bit(words: &mut Vec<u64>, doc: u32) {
+pub(super) fn set_bit(words: &mut Vec<u64>, doc: u32) {
     let at = doc as usize / 64;
     if words.len() <= at {
         words.resize(at + 1, 0);

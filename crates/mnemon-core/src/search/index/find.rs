@@ -1,27 +1,18 @@
 //! Answering a probe.
 
+mod words;
+
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ops::Range;
 
 use super::chain::length_with;
 use super::docs::{bits, clear_bit, count_bits as count, each_bit, has_bit as has, spaced_bits};
-use super::postings::Posting;
-use super::scratch::Scratch;
-use super::{Index, NOBODY, Sampled, hash};
+use super::{Index, NOBODY, Sampled};
 use crate::model::{Asked, Filter, Time, Told, limits};
-use crate::ports::{Answer, Background, Features, Match, Probe, QueryTerm};
-use crate::search::rank::{Bm25, LENT_MEANING, lends, lent_words, mean_nearness};
+use crate::ports::{Answer, Background, Features, Match, Probe};
+use crate::search::rank::{LENT_MEANING, lends, mean_nearness};
 use crate::search::vector::{Candidates, ScanConfig, TopK, VectorError, VectorSet};
-
-/// Once this many places were touched by rarer words, commoner words only weigh what was found.
-const SPREAD: usize = 10_000;
-
-/// A filter that means one document in so many spares the others' words.
-const FEW: usize = 4;
-
-/// Of a posting that is so many times as long, only the documents that are heard are looked up.
-const SELDOM: usize = 8;
 
 /// Documents whose cosine tells the background of a query: enough for a mean within 0.01.
 const BACKGROUND_SAMPLE: usize = 128;
@@ -56,58 +47,6 @@ struct Visible<'a> {
     mixes_users: bool,
     /// Whether a question lends twice its words to the document after it.
     after_question: bool,
-}
-
-/// A term of the probe that visible documents have, or a term similar to it.
-struct Known<'a> {
-    term: &'a QueryTerm,
-    /// How many visible documents have it.
-    having: usize,
-    own: Option<Occurrences<'a>>,
-    similar: Vec<(f32, Occurrences<'a>)>,
-}
-
-/// Where a term occurs.
-struct Occurrences<'a> {
-    posting: Posting<'a>,
-    /// How many visible documents it occurs in.
-    having: usize,
-    /// Its part of [`Scratch::occurrences`], where not every document is visible.
-    range: Range<usize>,
-}
-
-impl Occurrences<'_> {
-    /// Each visible document that is heard, with how often the term occurs in it. `kept` is
-    /// [`Scratch::occurrences`].
-    fn visit(
-        &self,
-        heard: Option<&Heard>,
-        visible: &Visible<'_>,
-        kept: &[(u32, f32)],
-        visit: &mut impl FnMut(u32, f32),
-    ) {
-        let posting = &self.posting;
-        match heard {
-            _ if visible.mask.is_some() => {
-                let kept = kept.get(self.range.clone()).unwrap_or_default();
-                kept.iter().for_each(|(doc, tf)| visit(*doc, *tf));
-            }
-            Some(heard) if heard.count * SELDOM < posting.len() => {
-                posting.among(&heard.mask, visit);
-            }
-            Some(heard) => {
-                let heard = posting.iter().filter(|(doc, _)| has(&heard.mask, *doc));
-                heard.for_each(|(doc, tf)| visit(doc, tf));
-            }
-            None => posting.iter().for_each(|(doc, tf)| visit(doc, tf)),
-        }
-    }
-}
-
-/// Documents whose words count, and how many they are.
-struct Heard {
-    mask: Mask,
-    count: usize,
 }
 
 impl Index {
@@ -259,8 +198,11 @@ impl Index {
         mask: Option<Mask>,
     ) -> Result<Vec<Match>, VectorError> {
         let mut scratch = self.scratch.borrow(self.docs.len());
-        let heard = mask.as_ref().and_then(|mask| self.heard_by(mask, visible));
-        let (matched, information) = self.words(probe, visible, heard.as_ref(), &mut scratch);
+        let mut words = self.rare_words(probe, visible, mask.as_ref(), &mut scratch);
+        let mut found = self.near(probe, visible, mask.as_deref())?;
+        found.extend(self.of_days(&probe.asked, now, mask.as_ref()));
+        self.common_words(&mut words, &found, visible, &mut scratch);
+        let (matched, information) = (words.matched, words.information.max(f32::MIN_POSITIVE));
         let score = |doc: u32| scratch.words.get(doc as usize).copied().unwrap_or(0.0);
         let mut top = TopK::new(probe.depth);
         for doc in &matched {
@@ -268,23 +210,11 @@ impl Index {
                 top.push(score(*doc), *doc);
             }
         }
-        let mut found: Vec<u32> = top.into_sorted().into_iter().map(|(_, doc)| doc).collect();
-        let candidates = mask.as_deref().map_or(Candidates::All, Candidates::Mask);
-        let mut scan = ScanConfig::default();
-        if visible.is_restricted {
-            scan.exact_up_to = EXACT_AUDIENCE;
-        }
-        for (set, query) in self.queries(probe) {
-            let near = set.search(query, probe.depth, candidates, &scan)?;
-            let near = near.into_iter().filter(|scored| scored.score > 0.0);
-            found.extend(near.map(|scored| scored.slot));
-        }
-        found.extend(self.of_days(&probe.asked, now, mask.as_ref()));
+        found.extend(top.into_sorted().into_iter().map(|(_, doc)| doc));
         found.sort_unstable();
         found.dedup();
         let looked_at = self.nearness(probe, visible, &found, &mut scratch.near)?;
         let own = |doc: u32| scratch.near.get(doc as usize).copied().unwrap_or(0.0);
-        let score = |doc: u32| scratch.words.get(doc as usize).copied().unwrap_or(0.0);
         let covered = |doc: u32| scratch.covered.get(doc as usize).copied().unwrap_or(0.0);
         let has_vectors = !probe.vectors.is_empty();
         let matches = found.into_iter().filter_map(|doc| {
@@ -305,6 +235,27 @@ impl Index {
         zero(&mut scratch.near, &looked_at);
         self.scratch.give_back(scratch);
         Ok(matches)
+    }
+
+    /// The documents whose vectors are nearest to those of the probe.
+    fn near(
+        &self,
+        probe: &Probe,
+        visible: &Visible<'_>,
+        mask: Option<&[u64]>,
+    ) -> Result<Vec<u32>, VectorError> {
+        let candidates = mask.map_or(Candidates::All, Candidates::Mask);
+        let mut scan = ScanConfig::default();
+        if visible.is_restricted {
+            scan.exact_up_to = EXACT_AUDIENCE;
+        }
+        let mut found = Vec::new();
+        for (set, query) in self.queries(probe) {
+            let near = set.search(query, probe.depth, candidates, &scan)?;
+            let near = near.into_iter().filter(|scored| scored.score > 0.0);
+            found.extend(near.map(|scored| scored.slot));
+        }
+        Ok(found)
     }
 
     /// Whether a probe with this filter looks at so many documents at the most.
@@ -357,24 +308,6 @@ impl Index {
         (count(&mask) < self.docs.len()).then_some(mask)
     }
 
-    /// The documents whose words count for those in the mask: they themselves and their
-    /// neighbours. `None` where it is not worth telling them from the others.
-    fn heard_by(&self, mask: &Mask, visible: &Visible<'_>) -> Option<Heard> {
-        if count(mask) * FEW > visible.count {
-            return None;
-        }
-        let mut heard = mask.clone();
-        each_bit(mask, &mut |doc| {
-            for neighbour in self.around(doc, visible) {
-                if let Some(word) = heard.get_mut(neighbour as usize / 64) {
-                    *word |= 1 << (neighbour % 64);
-                }
-            }
-        });
-        let count = count(&heard);
-        Some(Heard { mask: heard, count })
-    }
-
     /// The cosine of the first of the probe's models that has vectors of visible documents, over
     /// documents spread evenly among these. `None` if no model has any.
     fn background(
@@ -398,182 +331,6 @@ impl Index {
             }
         }
         Ok(None)
-    }
-
-    /// Where a term occurs in visible documents; `None` if it does not.
-    fn occurrences<'a>(
-        &'a self,
-        term: &str,
-        visible: &Visible<'_>,
-        heard: Option<&Heard>,
-        occurrences: &mut Vec<(u32, f32)>,
-    ) -> Option<Occurrences<'a>> {
-        let start = occurrences.len();
-        let term = hash(term);
-        let posting = self.postings.of(term)?;
-        let having = match &visible.mask {
-            None => posting.len(),
-            Some(mask) => {
-                let mut having = 0;
-                let mut occurs = |doc: u32, tf: f32| {
-                    having += 1;
-                    if heard.is_none_or(|heard| has(&heard.mask, doc)) {
-                        occurrences.push((doc, tf));
-                    }
-                };
-                if visible.count * SELDOM < posting.len() {
-                    posting.among(mask, &mut occurs);
-                } else {
-                    let seen = posting.iter().filter(|(doc, _)| has(mask, *doc));
-                    seen.for_each(|(doc, tf)| occurs(doc, tf));
-                }
-                having
-            }
-        };
-        (having > 0).then_some(Occurrences {
-            posting,
-            having: having.max(visible.sampled.map_or(0, |it| it.having(term))),
-            range: start..occurrences.len(),
-        })
-    }
-
-    /// The terms that visible documents have, the rarest first and as many as are enough, and the
-    /// information of those that none has.
-    fn known<'a>(
-        &'a self,
-        probe: &'a Probe,
-        visible: &Visible<'_>,
-        heard: Option<&Heard>,
-        occurrences: &mut Vec<(u32, f32)>,
-    ) -> (Vec<Known<'a>>, f32) {
-        let mut information = 0.0;
-        let mut known = Vec::with_capacity(probe.terms.len());
-        for term in &probe.terms {
-            let own = self.occurrences(&term.text, visible, heard, occurrences);
-            if own.is_none() {
-                let having = visible
-                    .sampled
-                    .map_or(1, |it| it.having(hash(&term.text)).max(1));
-                information += Bm25::worth(term.information(), visible.count, having);
-            }
-            let similar = probe.similar.iter().filter(|other| other.of == term.text);
-            let similar = similar.filter_map(|other| {
-                let found = self.occurrences(&other.text, visible, heard, occurrences)?;
-                Some((other.similarity, found))
-            });
-            let similar: Vec<_> = similar.collect();
-            // The most frequent of them says how much an occurrence of any of them tells.
-            let found = own.iter().chain(similar.iter().map(|(_, found)| found));
-            if let Some(having) = found.map(|found| found.having).max() {
-                known.push(Known {
-                    term,
-                    having,
-                    own,
-                    similar,
-                });
-            }
-        }
-        known.sort_by_key(|known| known.having);
-        known.truncate(probe.rarest.unwrap_or(usize::MAX));
-        (known, information)
-    }
-
-    /// BM25 of every document, with what its neighbours lend it counted as its own words; answers
-    /// which documents have any, and how much information the terms hold in all.
-    fn words(
-        &self,
-        probe: &Probe,
-        visible: &Visible<'_>,
-        heard: Option<&Heard>,
-        scratch: &mut Scratch,
-    ) -> (Vec<u32>, f32) {
-        let Scratch {
-            words: scores,
-            occurs: lent,
-            covered,
-            occurrences,
-            ..
-        } = scratch;
-        let mut touched: Vec<u32> = Vec::new();
-        let mut matched: Vec<u32> = Vec::new();
-        let bm25 = Bm25::new(visible.mean_length);
-        let (known, mut information) = self.known(probe, visible, heard, occurrences);
-        let mut spread = 0;
-        for known in known {
-            let common = spread > SPREAD;
-            let term = known.term;
-            if let Some(own) = &known.own {
-                own.visit(heard, visible, occurrences, &mut |doc, tf| {
-                    if !common || scores.get(doc as usize).is_some_and(|score| *score != 0.0) {
-                        self.spread(doc, tf, visible, lent, &mut touched);
-                    }
-                });
-                let informs = Bm25::worth(term.information(), visible.count, own.having);
-                information += informs;
-                for doc in &touched {
-                    let at = *doc as usize;
-                    if let (Some(tf), Some(covered)) = (lent.get(at), covered.get_mut(at)) {
-                        *covered += informs * tf.min(1.0);
-                    }
-                }
-            }
-            for (similarity, found) in &known.similar {
-                found.visit(heard, visible, occurrences, &mut |doc, tf| {
-                    if !common || scores.get(doc as usize).is_some_and(|score| *score != 0.0) {
-                        // A long text has a word of about any meaning.
-                        let tf = tf * similarity * lends(self.docs.length(doc));
-                        self.spread(doc, tf, visible, lent, &mut touched);
-                    }
-                });
-            }
-            spread += touched.len();
-            let worth = Bm25::worth(term.weight, visible.count, known.having);
-            for doc in touched.drain(..) {
-                let at = doc as usize;
-                let (Some(tf), Some(score)) = (lent.get_mut(at), scores.get_mut(at)) else {
-                    continue;
-                };
-                if *score == 0.0 {
-                    matched.push(doc);
-                }
-                *score += bm25.score(worth, *tf, self.length(doc, visible));
-                *tf = 0.0;
-            }
-        }
-        occurrences.clear();
-        (matched, information.max(f32::MIN_POSITIVE))
-    }
-
-    /// Counts an occurrence for the document and, in part, for those it is a neighbour of.
-    fn spread(
-        &self,
-        doc: u32,
-        tf: f32,
-        visible: &Visible<'_>,
-        lent: &mut [f32],
-        touched: &mut Vec<u32>,
-    ) {
-        let mut add = |doc: u32, tf: f32| {
-            if let Some(sum) = lent.get_mut(doc as usize) {
-                if *sum == 0.0 {
-                    touched.push(doc);
-                }
-                *sum += tf;
-            }
-        };
-        add(doc, tf);
-        let around = self.around(doc, visible);
-        if around == [NOBODY; 4] {
-            return;
-        }
-        let tf = tf * lends(self.docs.length(doc));
-        let shares = lent_words(visible.after_question && self.docs.traits(doc).asks());
-        // The neighbour before us has us after it: the shares are seen from the other side.
-        for (neighbour, share) in around.into_iter().zip(shares.into_iter().rev()) {
-            if neighbour != NOBODY {
-                add(neighbour, share * tf);
-            }
-        }
     }
 
     fn queries<'a>(&'a self, probe: &'a Probe) -> impl Iterator<Item = (&'a VectorSet, &'a [f32])> {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::{Ctx, Kind, Owner, Record, Tenant, Viewer};
 use crate::ports::embed::ModelId;
-use crate::ports::{Embedding, SimilarTerm};
+use crate::ports::{Embedding, QueryTerm, SimilarTerm};
 use crate::search::index::{Doc, StoredVector, Terms};
 use crate::search::vector::quantise;
 
@@ -265,6 +265,59 @@ fn many_records_of_others_change_nothing() {
     for probe in probes(random).into_iter().take(12) {
         let said = |index: &Index| said(&index.find(&probe, now(), None).unwrap());
         assert_eq!(said(&together), said(&alone), "{probe:?}");
+    }
+}
+
+/// Words that can add nothing to the best are not walked. The answer is that of a probe which is so
+/// deep that it walks every word.
+#[test]
+fn common_words_left_out_of_the_walk_change_nothing() {
+    let (mut left_out, mut compared) = (0, 0);
+    for seed in 0..20 {
+        let random = &mut Random(seed);
+        let all: Vec<Made> = (0..600)
+            .map(|n| made(random, format!("r{n}"), &OURS, &["m"]))
+            .collect();
+        let index = index(&all);
+        for probe in probes(random) {
+            let depth = probe.depth.min(20);
+            let probe = Probe { depth, ..probe };
+            let deep = Probe {
+                depth: all.len() + 1,
+                ..probe.clone()
+            };
+            let all_words = index.find(&deep, now(), None).unwrap().matches;
+            let mut best: Vec<f32> = all_words.iter().filter_map(|one| one.words).collect();
+            best.sort_by(|a, b| b.total_cmp(a));
+            best.truncate(depth);
+            let found = index.find(&probe, now(), None).unwrap().matches;
+            for one in &found {
+                let same = all_words.iter().find(|other| other.id == one.id);
+                assert_eq!(Some(one), same, "seed {seed}: {probe:?}");
+            }
+            let mut scores: Vec<f32> = found.iter().filter_map(|one| one.words).collect();
+            scores.sort_by(|a, b| b.total_cmp(a));
+            assert_eq!(
+                scores.get(..best.len()),
+                Some(best.as_slice()),
+                "seed {seed}"
+            );
+            compared += found.len();
+            left_out += usize::from(index.leaves_out(&probe));
+        }
+    }
+    assert!(left_out > 50 && compared > 1_000, "{left_out}, {compared}");
+}
+
+impl Index {
+    /// Whether the words of a probe need not all be walked.
+    fn leaves_out(&self, probe: &Probe) -> bool {
+        let audience = probe.filter.audience_only();
+        let visible = self.visible(&audience, now(), None, None);
+        let mask = self.mask(&probe.filter, None, now());
+        let mut scratch = self.scratch.borrow(self.docs.len());
+        let words = self.rare_words(probe, &visible, mask.as_ref(), &mut scratch);
+        !words.common.is_empty()
     }
 }
 
