@@ -3,6 +3,7 @@
 //! The runtime's own pool panics when the system refuses its first thread (`ulimit -u`, too little
 //! memory). Here the work then runs on the thread that asked for it: later, but correctly.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -25,9 +26,31 @@ type Spawn = fn(&'static Workers) -> io::Result<()>;
 
 static WORKERS: Workers = Workers::new(spawn);
 
+thread_local! {
+    /// Whether work may block this thread for now.
+    static MAY_BLOCK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs something on this thread, which may block meanwhile: what it would have another thread do is
+/// done here, as to wake a thread and to be woken by it takes longer than most reads.
+pub fn may_block<T>(work: impl FnOnce() -> T) -> T {
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            MAY_BLOCK.set(self.0);
+        }
+    }
+    let _before = Before(MAY_BLOCK.replace(true));
+    work()
+}
+
 /// Runs the work on a thread where it may block, and waits for its result. `None` if it panicked.
-/// Where there is no runtime there is nobody to hold up, and the work runs here.
+/// Where there is no runtime there is nobody to hold up, and the work runs here, as it does where
+/// this thread may block.
 pub(crate) async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    if MAY_BLOCK.get() {
+        return std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).ok();
+    }
     if tokio::runtime::Handle::try_current().is_err() {
         return Some(work());
     }
@@ -41,7 +64,7 @@ pub(crate) async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'st
 
 /// Whether this is one of the threads where work may block.
 pub(crate) fn is_worker() -> bool {
-    std::thread::current().name() == Some(THREAD)
+    MAY_BLOCK.get() || std::thread::current().name() == Some(THREAD)
 }
 
 /// Runs the work on a thread where it may block, without waiting for it.

@@ -20,6 +20,7 @@ mod open;
 mod private;
 mod store;
 
+pub use blocking::may_block;
 pub use files::{Disk, sweep_stale};
 pub use health::{BackupSummary, Examination, Finding};
 pub use http::client_of as http_client_of;

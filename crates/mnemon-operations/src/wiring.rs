@@ -45,7 +45,9 @@ pub use mnemon_adapters::documents::{
 pub use mnemon_adapters::llm::Account as LlmAccount;
 pub use mnemon_adapters::token::{JwksError, TokenRefused, Tokens};
 pub use mnemon_adapters::tokens::counter;
-pub use mnemon_adapters::{BackupSummary, Examination, Finding, Restored, SCHEMES, sweep_stale};
+pub use mnemon_adapters::{
+    BackupSummary, Examination, Finding, Restored, SCHEMES, may_block, sweep_stale,
+};
 pub use remotes::remote;
 
 /// A memory, and what was noticed while its store was opened.

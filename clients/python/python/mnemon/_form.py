@@ -93,7 +93,7 @@ def query_of(fields: Mapping[str, Any]) -> str:
 
 def to_json(value: Any) -> bytes:
     try:
-        return json.dumps(value, default=_plain, ensure_ascii=False, allow_nan=False).encode()
+        return _ENCODER.encode(value).encode()
     except (TypeError, ValueError, UnicodeEncodeError) as error:
         raise InvalidError(f"cannot be written as JSON: {error}") from error
 
@@ -113,6 +113,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Iterable):
         return list(cast("Iterable[Any]", value))
     raise TypeError(f"a {type(value).__name__} is not a value of the API")
+
+
+# Made once: to make one takes longer than to write a record with it.
+_ENCODER = json.JSONEncoder(default=_plain, ensure_ascii=False, allow_nan=False)
 
 
 def rfc3339(time: datetime) -> str:

@@ -33,3 +33,13 @@ fn every_job_is_done_and_threads_are_used_again() {
     assert_eq!(done.iter().count(), 196);
     assert!(WORKERS.lock().threads <= 200);
 }
+
+#[tokio::test]
+async fn where_a_thread_may_block_no_other_is_woken() {
+    let own = std::thread::current().id();
+    let here = || futures::FutureExt::now_or_never(run(|| std::thread::current().id()));
+    assert_eq!(may_block(here), Some(Some(own)));
+    let panics = || futures::FutureExt::now_or_never(run(|| panic!("a defect")));
+    assert_eq!(may_block(panics), Some(None::<()>));
+    assert_ne!(run(|| std::thread::current().id()).await, Some(own));
+}

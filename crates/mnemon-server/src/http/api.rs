@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -18,7 +19,9 @@ use http_body_util::BodyExt;
 use mnemon_core::{Ctx, Invalid, Tenant};
 use mnemon_engine::Memory;
 use serde_json::{Map, Value, json};
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::Semaphore;
+use tokio::task;
 
 use super::events::{self, Progress};
 use super::gate::is_json;
@@ -49,8 +52,8 @@ pub(super) struct Api {
     running: Arc<tokio::sync::RwLock<()>>,
     /// Where operations run. Requests may be read and refused elsewhere.
     work: Handle,
-    /// Whether reads run where their requests are read.
-    reads_inline: bool,
+    /// Turns of reads that run where their requests are read.
+    pub(super) read_here: Semaphore,
 }
 
 impl Api {
@@ -66,13 +69,13 @@ impl Api {
             upkeeps: Upkeeps::default(),
             running: Arc::default(),
             work: Handle::current(),
-            reads_inline: false,
+            read_here: Semaphore::new(thread::available_parallelism().map_or(1, usize::from)),
         }
     }
 
-    /// For a caller in this process, who waits for the answer and does nothing else meanwhile.
-    pub(super) fn reads_inline(mut self) -> Self {
-        self.reads_inline = true;
+    /// For callers in this process, who wait for the answer and do nothing else meanwhile.
+    pub(super) fn in_process(mut self) -> Self {
+        self.read_here = Semaphore::new(Semaphore::MAX_PERMITS);
         self
     }
 
@@ -91,18 +94,32 @@ impl Api {
             .map_err(|error| Error::Internal(error.to_string()))
     }
 
-    /// Does the work of a request. A read may need no task, as nothing is lost if its client hangs up:
-    /// handing it to another thread and back takes about 50 µs.
+    /// Does the work of a request. Some reads at a time are done where their requests are read, until
+    /// they have to wait: to hand one to another thread and back takes longer than most of them.
     pub(super) async fn carry_out<T: Send + 'static>(
         &self,
         endpoint: &Endpoint,
         work: impl Future<Output = Result<T, Error>> + Send + 'static,
     ) -> Result<T, Error> {
-        if endpoint.route.right > Rights::Read || !self.reads_inline {
-            return self.finish(work).await.flatten();
+        let work = AssertUnwindSafe(work).catch_unwind();
+        let mut work = Box::pin(work.map(|done| {
+            done.unwrap_or_else(|_| Err(Error::Internal("the operation panicked".to_owned())))
+        }));
+        if endpoint.route.right == Rights::Read && !endpoint.route.is_long {
+            let turn = self.read_here.try_acquire();
+            let has_others = Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
+            if turn.is_ok() && has_others {
+                // Another thread reads the requests of other connections meanwhile.
+                let begun = task::block_in_place(|| {
+                    let _entered = self.work.enter();
+                    wiring::may_block(|| work.as_mut().now_or_never())
+                });
+                if let Some(done) = begun {
+                    return done;
+                }
+            }
         }
-        let done = AssertUnwindSafe(work).catch_unwind().await;
-        done.unwrap_or_else(|_| Err(Error::Internal("the operation panicked".to_owned())))
+        self.finish(work).await.flatten()
     }
 
     /// Returns when no such work is left.

@@ -32,7 +32,7 @@ impl Local {
     pub fn new(memory: Arc<Memory>, mut config: Config, caller: Caller) -> Self {
         config.access.audit = None;
         let lock = Arc::new(Lock::new(caller.tenant.clone()));
-        let api = Arc::new(Api::new(memory, config).reads_inline());
+        let api = Arc::new(Api::new(memory, config).in_process());
         let metrics = Arc::new(Metrics::new(Arc::default()));
         let (stopping, stopped) = watch::channel(false);
         let patience = HttpLimits::default().body_timeout;

@@ -506,3 +506,43 @@ async fn requests_are_read_while_operations_hold_their_threads() {
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.ends_with("tea"), "{answer}");
 }
+
+/// Reads take turns on the threads that read requests; changes, reads without a turn and those that
+/// have to wait are for the threads of the work.
+#[test]
+fn reads_take_turns_where_their_requests_are_read() {
+    let runtime = |name: &str| {
+        let mut threads = tokio::runtime::Builder::new_multi_thread();
+        threads.worker_threads(1).thread_name(name).build().unwrap()
+    };
+    let (work, reading) = (runtime("work"), runtime("reading"));
+    let api = work.block_on(async {
+        let config = Config::for_store("ram:");
+        let memory = wiring::open(&config).unwrap().memory;
+        Arc::new(api::Api::new(memory.into(), config))
+    });
+    let thread_of = |path: &str, waits: bool| {
+        let own = api.clone();
+        let mut endpoints = endpoints().into_iter();
+        let endpoint = endpoints.find(|endpoint| endpoint.route.path == path);
+        let endpoint = endpoint.unwrap();
+        let done = reading.spawn(async move {
+            let work = async move {
+                if waits {
+                    tokio::task::yield_now().await;
+                }
+                Ok(std::thread::current().name().map(str::to_owned))
+            };
+            own.carry_out(&endpoint, work).await.unwrap()
+        });
+        reading.block_on(done).unwrap().unwrap()
+    };
+    assert_eq!(thread_of("/v1/search", false), "reading");
+    assert_eq!(thread_of("/v1/search", true), "work");
+    assert_eq!(thread_of("/v1/records", false), "work");
+    let turns = api.read_here.available_permits();
+    let held = api.read_here.try_acquire_many(turns as u32).unwrap();
+    assert_eq!(thread_of("/v1/search", false), "work");
+    drop(held);
+    assert_eq!(thread_of("/v1/search", false), "reading");
+}
