@@ -4,7 +4,6 @@ mod words;
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
-use std::ops::Range;
 
 use super::chain::length_with;
 use super::docs::{bits, clear_bit, count_bits as count, each_bit, has_bit as has, spaced_bits};
