@@ -407,6 +407,8 @@ export interface Handoff {
 
 /** A record that a search found. */
 export interface Hit {
+  /** Name of the external source that has it; it is not a record of the store. */
+  external?: string;
   /** Words of the query that it contains. */
   matched?: Array<string>;
   /** How the score was computed; see ranking.md. */
@@ -476,12 +478,14 @@ export interface Improved {
 export interface IndexChecked {
   /** Whether a search can find every record. */
   complete: boolean;
-  /** Ids of up to ten records that are missing or outdated. */
+  /** Ids of up to ten records that are missing, outdated or misplaced. */
   examples: Array<string>;
   /** URL of the index, or `builtin`. */
   index: string;
   /** Entries whose records are gone; no search shows them, and a rebuild removes them. */
   leftover: number;
+  /** Records whose vector in the index is missing or another one. */
+  misplaced: number;
   /** Records that the index does not have. */
   missing: number;
   /** Degraded results, in sentences; any answer may have them. */
@@ -490,6 +494,8 @@ export interface IndexChecked {
   outdated: number;
   /** Records of the tenant. */
   records: number;
+  /** Vectors that were compared; absent if the server does not return vectors. */
+  vectors?: number;
 }
 
 /** An index that was rebuilt. */
@@ -658,6 +664,8 @@ export interface Note {
   content_preview?: string;
   /** Time of creation. */
   created: string;
+  /** Name of the external source that has it; it is not a record of the store. */
+  external?: string;
   /** Id of a record, or of an entry of a file. */
   id: string;
   /** Importance, from 0 to 1. */
@@ -770,6 +778,8 @@ export interface NoteText {
   content_preview?: string;
   /** Time of creation. */
   created: string;
+  /** Name of the external source that has it; it is not a record of the store. */
+  external?: string;
   /** Id of a record, or of an entry of a file. */
   id: string;
   /** Importance, from 0 to 1. */
@@ -1088,8 +1098,12 @@ export interface SkillHits {
   skills: Array<{
     /** How often it was confirmed; see learning.md. */
     evidence?: { [key: string]: unknown };
+    /** Name of the external source that has it; it is not a record of the store. */
+    external?: string;
     /** Id of a record, or of an entry of a file. */
     id: string;
+    /** Instructions of an external skill, which has no steps. */
+    instructions?: string;
     /** Preferences. */
     preferences?: string;
     /** Estimated probability that the hit answers the query, from 0 to 1. */

@@ -19,12 +19,16 @@ pub(crate) mod opensearch;
 mod rebuild;
 mod search;
 mod url;
+mod vectors;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use mnemon_core::embed::ModelId;
 use mnemon_core::{
-    Filter, Id, IndexCapabilities, Probe, Replica, Statistics, StoreError, Tenant, Time,
+    Filter, Id, IndexCapabilities, IndexFilters, Probe, Replica, ScoreScale, Statistics,
+    StoreError, Tenant, Time,
 };
 
 pub use compare::Comparison;
@@ -44,7 +48,18 @@ pub trait IndexServer: Send + Sync {
     fn place(&self) -> &str;
 
     /// What the server does by itself. Constant for its life.
-    fn capabilities(&self) -> IndexCapabilities;
+    fn capabilities(&self) -> IndexCapabilities {
+        IndexCapabilities {
+            neighbour_context: false,
+            filters: IndexFilters {
+                content: false,
+                ..IndexFilters::ALL
+            },
+            deletes_at_once: true,
+            words: ScoreScale::Bm25,
+            meaning: ScoreScale::Cosine,
+        }
+    }
 
     /// The generation that searches use; an empty one is made if there is none. Fails if the server
     /// is too old, or if the index was made by something else.
@@ -94,6 +109,18 @@ pub trait IndexServer: Send + Sync {
         after: Option<&Id>,
         limit: usize,
     ) -> Result<Vec<Entry>, ServerError>;
+
+    /// The vectors of this model that the documents of these records have, for a comparison with the
+    /// store. `None` if the server does not return vectors.
+    async fn vectors(
+        &self,
+        _generation: &Generation,
+        _tenant: &Tenant,
+        _model: &ModelId,
+        _ids: &[Id],
+    ) -> Result<Option<HashMap<Id, Vec<f32>>>, ServerError> {
+        Ok(None)
+    }
 
     /// The best documents of each arm.
     async fn find(
@@ -270,7 +297,8 @@ impl ExternalIndex {
 /// How often a search begins again because of a rebuild.
 const REBUILDS: usize = 3;
 
-fn unavailable(
+/// The error of a server that cannot be used now.
+pub fn unavailable(
     place: &str,
     what: impl Into<String>,
     source: impl Into<Box<dyn std::error::Error + Send + Sync>>,

@@ -43,6 +43,15 @@ pub struct RemoteConfig {
     pub timeout: Duration,
 }
 
+/// Whether both URLs name the same service at the same address, so that a key for one is for the other.
+pub fn is_same_service(one: &str, other: &str) -> bool {
+    let place = |url: &str| {
+        let Address { service, base, .. } = Address::parse(url).ok()?;
+        Some((service, base))
+    };
+    place(one).is_some_and(|one| place(other) == Some(one))
+}
+
 /// The requests of one service.
 #[async_trait]
 trait Protocol: Send + Sync {
@@ -89,26 +98,6 @@ impl Remote {
         };
         Ok(Self { service, protocol })
     }
-
-    /// The texts that fit the query best.
-    async fn find(
-        &self,
-        ctx: &Ctx,
-        owner: &Owner,
-        query: &str,
-        limit: usize,
-    ) -> Result<Vec<ExternalHit>, LongTermError> {
-        let end = query.floor_char_boundary(limits::QUERY_BYTES);
-        let query = query.get(..end).unwrap_or_default().trim();
-        if query.is_empty() {
-            return Ok(Vec::new());
-        }
-        let subject = Subject::of(ctx, owner);
-        let mut found = self.protocol.find(&subject, query, limit).await?;
-        found.retain(|hit| !hit.text.trim().is_empty());
-        found.truncate(limit);
-        Ok(found)
-    }
 }
 
 #[async_trait]
@@ -138,6 +127,25 @@ impl LongTerm for Remote {
         let found = self.find(ctx, owner, &message.text_content(), TOP).await?;
         let texts: Vec<&str> = found.iter().map(|hit| hit.text.trim()).collect();
         Ok(texts.join("\n"))
+    }
+
+    async fn find(
+        &self,
+        ctx: &Ctx,
+        owner: &Owner,
+        query: &str,
+        limit: usize,
+    ) -> Result<Vec<ExternalHit>, LongTermError> {
+        let end = query.floor_char_boundary(limits::QUERY_BYTES);
+        let query = query.get(..end).unwrap_or_default().trim();
+        if query.is_empty() {
+            return Ok(Vec::new());
+        }
+        let subject = Subject::of(ctx, owner);
+        let mut found = self.protocol.find(&subject, query, limit).await?;
+        found.retain(|hit| !hit.text.trim().is_empty());
+        found.truncate(limit);
+        Ok(found)
     }
 
     fn service(&self) -> &str {

@@ -339,6 +339,7 @@ impl Memory {
     pub fn procedural(&self) -> Procedural<'_> {
         Procedural {
             records: self.records_of(Scope::Procedural),
+            external: self.external_knowledge(),
         }
     }
 

@@ -10,6 +10,9 @@ mod editing;
 mod finding;
 mod view;
 
+use std::sync::Arc;
+
+use mnemon_core::longterm::LongTerm;
 use mnemon_core::{Caps, Ctx, Filter, Id, Kind, Namespace, Owner, Record, Scope, Viewer};
 
 pub use crate::memory::notes_config::{MaxEntries, NamespaceLimits, NoteFiles, NotesConfig};
@@ -19,6 +22,7 @@ pub use echo::NearDuplicate;
 pub use finding::{FoundNotes, NoteFilter, NotePage, NoteQuery};
 pub use view::{NoteText, NoteView};
 
+use crate::conversation::longterm::NoteCopies;
 use crate::memory::Memory;
 use crate::records::{Error, Records};
 
@@ -28,15 +32,23 @@ pub struct Notes {
     config: NotesConfig,
     /// Where a note's content may be read from.
     files: Option<NoteFiles>,
+    /// The service that keeps copies.
+    copies: Option<Arc<NoteCopies>>,
 }
 
 impl Memory {
     /// Short-term and long-term notes.
     pub fn notes(&self) -> Notes {
+        let records = self.records_of(Scope::Semantic);
+        let remote = self.long_term.as_ref();
+        let remote = remote.filter(|_| self.notes.in_long_term);
+        let copies =
+            |remote: &Arc<dyn LongTerm>| Arc::new(NoteCopies::new(records.clone(), remote.clone()));
         Notes {
-            records: self.records_of(Scope::Semantic).clone(),
+            records: records.clone(),
             config: self.notes.clone(),
             files: self.note_files.clone(),
+            copies: remote.map(copies),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use base64::Engine as _;
-use mnemon_adapters::external_index::{IndexAccess, IndexUrl, ServerError};
+use mnemon_adapters::external_index::{IndexAccess, IndexUrl, ServerError, unavailable};
 use mnemon_core::StoreError;
 use prost::Message;
 use tonic::client::Grpc;
@@ -256,18 +256,6 @@ impl Client {
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> StoreError {
         unavailable(&self.place, what, source)
-    }
-}
-
-fn unavailable(
-    place: &str,
-    what: impl Into<String>,
-    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-) -> StoreError {
-    StoreError::Unavailable {
-        place: place.to_owned(),
-        what: what.into(),
-        source: source.into(),
     }
 }
 

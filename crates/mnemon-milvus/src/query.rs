@@ -172,6 +172,22 @@ impl Client {
         self.values(columns, name, |data| Some(&data.floats.as_ref()?.data))
     }
 
+    /// Vectors of this length, one for each row.
+    pub(crate) fn dense(
+        &self,
+        columns: &[Column],
+        name: &str,
+        dimension: usize,
+    ) -> Result<Vec<Vec<f32>>, StoreError> {
+        let Some(column) = columns.iter().find(|column| column.name == name) else {
+            return self.empty(columns, name).map(<[Vec<f32>]>::to_vec);
+        };
+        let dense = column.vectors.as_ref().and_then(|it| it.dense.as_ref());
+        let numbers = dense.map_or(&[][..], |dense| dense.data.as_slice());
+        let vectors = numbers.chunks(dimension.max(1));
+        Ok(vectors.map(<[f32]>::to_vec).collect())
+    }
+
     fn values<'a, T>(
         &self,
         columns: &'a [Column],

@@ -3,7 +3,7 @@
 mod find;
 mod write;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
 use async_trait::async_trait;
@@ -11,7 +11,8 @@ use mnemon_adapters::external_index::{
     Audience, DocumentChange, Entry, Generation, IndexAccess, IndexServer, IndexUrl, Marked,
     Question, ServerAnswer, ServerError, Watermark,
 };
-use mnemon_core::{Id, IndexCapabilities, IndexFilters, ScoreScale, StoreError, Tenant};
+use mnemon_core::embed::ModelId;
+use mnemon_core::{Id, StoreError, Tenant};
 
 use crate::client::{Client, Failure};
 use crate::proto::{
@@ -154,19 +155,6 @@ impl IndexServer for Milvus {
         self.client.place()
     }
 
-    fn capabilities(&self) -> IndexCapabilities {
-        IndexCapabilities {
-            neighbour_context: false,
-            filters: IndexFilters {
-                content: false,
-                ..IndexFilters::ALL
-            },
-            deletes_at_once: true,
-            words: ScoreScale::Bm25,
-            meaning: ScoreScale::Cosine,
-        }
-    }
-
     async fn current(&self) -> Result<Generation, ServerError> {
         self.check_version().await?;
         match self.described(&self.name).await? {
@@ -265,6 +253,17 @@ impl IndexServer for Milvus {
         limit: usize,
     ) -> Result<Vec<Entry>, ServerError> {
         Ok(self.list(generation, tenant, after, limit).await?)
+    }
+
+    async fn vectors(
+        &self,
+        generation: &Generation,
+        tenant: &Tenant,
+        model: &ModelId,
+        ids: &[Id],
+    ) -> Result<Option<HashMap<Id, Vec<f32>>>, ServerError> {
+        let held = self.held_vectors(generation, tenant, model, ids).await?;
+        Ok(Some(held))
     }
 
     async fn find(

@@ -41,7 +41,7 @@ pub use embedder::{EmbedderChoice, EmbeddingFunction, Secret};
 pub use environment::{Environment, PROJECT, Platform, stays_inside};
 pub use error::ConfigError;
 use file::File;
-pub use index::IndexSettings;
+pub use index::{BUILTIN, IndexSettings};
 pub use llm::{LlmProvider, LlmSettings, Money};
 pub use notes::{Lengths, NoteSettings};
 pub use origin::{Origin, Sourced};

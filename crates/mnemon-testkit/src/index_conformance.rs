@@ -19,10 +19,14 @@ use crate::make::{Remade, at, grant, grant_on, id, ids, note};
 #[macro_export]
 macro_rules! index_conformance {
     ($name:ident, $fixture:expr) => {
+        $crate::index_conformance!($name, $fixture, $crate::conformance::run);
+    };
+    // `$run` gets the fixture and a case; it may leave the case out.
+    ($name:ident, $fixture:expr, $run:path) => {
         mod $name {
             #[allow(unused_imports, reason = "the fixture may be named by its full path")]
             use super::*;
-            $crate::index_conformance_cases! { $fixture;
+            $crate::index_conformance_cases! { $fixture; $run;
                 what_is_written_is_found_and_what_is_gone_is_not
                 expired_records_are_not_found
                 speakers_are_known_while_they_have_records
@@ -43,10 +47,10 @@ macro_rules! index_conformance {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! index_conformance_cases {
-    ($fixture:expr; $($case:ident)+) => { $(
+    ($fixture:expr; $run:path; $($case:ident)+) => { $(
         #[test]
         fn $case() {
-            $crate::conformance::run($fixture, $crate::index_conformance::$case);
+            $run($fixture, $crate::index_conformance::$case);
         }
     )+ };
 }

@@ -457,6 +457,8 @@ Handoff = TypedDict(
 class Hit(TypedDict):
     """A record that a search found."""
 
+    external: NotRequired[str]
+    """Name of the external source that has it; it is not a record of the store."""
     matched: NotRequired[list[str]]
     """Words of the query that it contains."""
     parts: NotRequired[dict[str, Any]]
@@ -536,11 +538,13 @@ class IndexChecked(TypedDict):
     complete: bool
     """Whether a search can find every record."""
     examples: list[str]
-    """Ids of up to ten records that are missing or outdated."""
+    """Ids of up to ten records that are missing, outdated or misplaced."""
     index: str
     """URL of the index, or `builtin`."""
     leftover: int
     """Entries whose records are gone; no search shows them, and a rebuild removes them."""
+    misplaced: int
+    """Records whose vector in the index is missing or another one."""
     missing: int
     """Records that the index does not have."""
     notices: NotRequired[list[str]]
@@ -549,6 +553,8 @@ class IndexChecked(TypedDict):
     """Records of which the index has another version."""
     records: int
     """Records of the tenant."""
+    vectors: NotRequired[int]
+    """Vectors that were compared; absent if the server does not return vectors."""
 
 
 class IndexRebuilt(TypedDict):
@@ -729,6 +735,8 @@ class Note(TypedDict):
     """Beginning of the content."""
     created: datetime
     """Time of creation."""
+    external: NotRequired[str]
+    """Name of the external source that has it; it is not a record of the store."""
     id: str
     """Id of a record, or of an entry of a file."""
     importance: NotRequired[float]
@@ -852,6 +860,8 @@ class NoteText(TypedDict):
     """Beginning of the content."""
     created: datetime
     """Time of creation."""
+    external: NotRequired[str]
+    """Name of the external source that has it; it is not a record of the store."""
     id: str
     """Id of a record, or of an entry of a file."""
     importance: NotRequired[float]
@@ -1200,8 +1210,12 @@ class SkillHitsSkillsItem(TypedDict):
 
     evidence: NotRequired[dict[str, Any]]
     """How often it was confirmed; see learning.md."""
+    external: NotRequired[str]
+    """Name of the external source that has it; it is not a record of the store."""
     id: str
     """Id of a record, or of an entry of a file."""
+    instructions: NotRequired[str]
+    """Instructions of an external skill, which has no steps."""
     preferences: NotRequired[str]
     """Preferences."""
     score: float

@@ -1,5 +1,7 @@
 //! Comparing an index with its store.
 
+use std::collections::HashSet;
+
 use mnemon_core::{Grant, Id, StoreError, StoredChange};
 
 use super::follow::{PAGE, change};
@@ -20,14 +22,19 @@ pub struct Comparison {
     /// Documents without a record. No search shows them, and a rebuild removes them: records
     /// that expire leave them behind.
     pub leftover: u64,
-    /// Some of the records that are missing or outdated.
+    /// Vectors of the store that were compared; `None` if the server does not return vectors.
+    pub vectors: Option<u64>,
+    /// Records whose vector in the index is missing or another one, so that they are not found by
+    /// their meaning, or by a wrong one.
+    pub misplaced: u64,
+    /// Some of the records that are missing, outdated or misplaced.
     pub examples: Vec<Id>,
 }
 
 impl Comparison {
     /// Whether every record can be found.
     pub fn is_complete(&self) -> bool {
-        self.missing == 0 && self.outdated == 0
+        self.missing == 0 && self.outdated == 0 && self.misplaced == 0
     }
 }
 
@@ -62,13 +69,20 @@ impl ExternalIndex {
         let found = self
             .differences(&generation, grant, marked.watermark)
             .await?;
-        let examples = found.puts.iter().take(EXAMPLES);
+        let differing: HashSet<&Id> = found.puts.iter().map(DocumentChange::id).collect();
+        let vectors = self
+            .compare_vectors(&generation, grant, marked.watermark, &differing)
+            .await?;
+        let examples = found.puts.iter().map(DocumentChange::id);
+        let examples = examples.chain(&vectors.misplaced).take(EXAMPLES);
         Ok(Comparison {
             records: found.records,
             missing: found.missing,
             outdated: found.puts.len() as u64 - found.missing,
             leftover: found.leftover.len() as u64,
-            examples: examples.map(|change| change.id().clone()).collect(),
+            examples: examples.cloned().collect(),
+            vectors: vectors.compared,
+            misplaced: vectors.misplaced.len() as u64,
         })
     }
 

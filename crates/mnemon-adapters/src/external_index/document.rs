@@ -78,7 +78,7 @@ impl Document {
 
 impl Vector {
     /// `None` for a vector without a direction, for which no cosine is defined.
-    fn of(coded: &CodedVector) -> Option<Self> {
+    pub(super) fn of(coded: &CodedVector) -> Option<Self> {
         let mut values = StoredVector::from(coded).vector.values();
         mnemon_core::vector::normalise(&mut values).ok()?;
         Some(Self {

@@ -14,12 +14,12 @@ mod client;
 mod mapping;
 mod query;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use mnemon_core::embed::ModelId;
-use mnemon_core::{Id, IndexCapabilities, IndexFilters, Probe, ScoreScale, StoreError, Tenant};
+use mnemon_core::{Id, Probe, StoreError, Tenant};
 use serde_json::{Value, json};
 
 use super::{
@@ -248,19 +248,6 @@ impl IndexServer for OpenSearch {
         self.client.place()
     }
 
-    fn capabilities(&self) -> IndexCapabilities {
-        IndexCapabilities {
-            neighbour_context: false,
-            filters: IndexFilters {
-                content: false,
-                ..IndexFilters::ALL
-            },
-            deletes_at_once: true,
-            words: ScoreScale::Bm25,
-            meaning: ScoreScale::Cosine,
-        }
-    }
-
     async fn current(&self) -> Result<Generation, ServerError> {
         self.check_version().await?;
         let indexes = self.indexes(format!("_alias/{}", self.name)).await?;
@@ -418,6 +405,27 @@ impl IndexServer for OpenSearch {
         Ok(found
             .map(|Found { id, seq, .. }| Entry { id, seq })
             .collect())
+    }
+
+    async fn vectors(
+        &self,
+        generation: &Generation,
+        tenant: &Tenant,
+        model: &ModelId,
+        ids: &[Id],
+    ) -> Result<Option<HashMap<Id, Vec<f32>>>, ServerError> {
+        let field = mapping::vector_field(model);
+        let path = format!("{}/_mget?_source_includes={field}", generation.0);
+        let names: HashMap<String, &Id> = ids
+            .iter()
+            .map(|id| (mapping::document_id(tenant, id.as_str()), id))
+            .collect();
+        let wanted: Vec<&String> = names.keys().collect();
+        let request = Request::post(path).json(&json!({"ids": wanted}));
+        let answer = self.client.ask(request).await?;
+        let held = answer::vectors(&self.client, &answer, &field)?.into_iter();
+        let held = held.filter_map(|(name, vector)| Some(((*names.get(&name)?).clone(), vector)));
+        Ok(Some(held.collect()))
     }
 
     async fn find(

@@ -5,8 +5,10 @@
 //! skills, so they are chosen here, by the words that their names and descriptions share with the query.
 
 use async_trait::async_trait;
+use futures::future::try_join_all;
 use mnemon_core::external::ExternalHit;
 use mnemon_core::longterm::{LongTermError, RemoteReport};
+use mnemon_core::markdown::without_front_matter;
 use mnemon_core::text;
 use serde_json::{Value, json};
 
@@ -150,7 +152,9 @@ impl Acontext {
         };
         let data = self.call(request).await?;
         let raw = data.pointer("/content/raw").and_then(Value::as_str);
-        Ok(raw.unwrap_or_default().chars().take(SKILL_CHARS).collect())
+        // Its front matter repeats the name and the description.
+        let text = without_front_matter(raw.unwrap_or_default()).trim();
+        Ok(text.chars().take(SKILL_CHARS).collect())
     }
 }
 
@@ -205,20 +209,26 @@ impl Protocol for Acontext {
         let Some(space) = space else {
             return Ok(Vec::new());
         };
-        let mut found = Vec::new();
         let skills = self.skills(&space, query).await?;
-        for skill in skills.into_iter().take(limit.min(READ)) {
-            let instructions = self.instructions(&skill.id).await?;
-            let text = format!("{}: {}\n{instructions}", skill.name, skill.description);
-            found.push(ExternalHit {
-                id: skill.id,
-                text: text.trim_end().to_owned(),
-                title: Some(skill.name),
-                source: None,
-                created: skill.updated.and_then(|at| at.parse().ok()),
+        let read = skills
+            .into_iter()
+            .take(limit.min(READ))
+            .map(|skill| async move {
+                let instructions = self.instructions(&skill.id).await?;
+                // The first line says when the skill is of use.
+                let about = format!("{}: {}", skill.name, skill.description);
+                let about: Vec<&str> = about.split_whitespace().collect();
+                Ok(ExternalHit {
+                    id: skill.id,
+                    text: format!("{}\n{instructions}", about.join(" "))
+                        .trim_end()
+                        .to_owned(),
+                    title: Some(skill.name),
+                    source: None,
+                    created: skill.updated.and_then(|at| at.parse().ok()),
+                })
             });
-        }
-        Ok(found)
+        try_join_all(read).await
     }
 
     async fn check(&self) -> Result<RemoteReport, LongTermError> {

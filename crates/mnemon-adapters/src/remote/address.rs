@@ -254,6 +254,26 @@ mod tests {
     }
 
     #[test]
+    fn a_key_is_for_one_service_at_one_address() {
+        use super::super::is_same_service;
+        let known = "zep+https://api.getzep.com";
+        for (other, expected) in [
+            (known, true),
+            ("zep+https://api.getzep.com/", true),
+            ("zep+https://api.getzep.com:443/api/v2", true),
+            ("zep+http://api.getzep.com", false),
+            ("zep+https://api.getzep.com.example", false),
+            ("zep+https://api.getzep.com:8443", false),
+            ("mem0+https://api.getzep.com", false),
+            ("kb+https://api.getzep.com", false),
+            ("", false),
+        ] {
+            assert_eq!(is_same_service(known, other), expected, "{other}");
+        }
+        assert!(!is_same_service("", ""), "no service");
+    }
+
+    #[test]
     fn bad_urls_are_refused_without_repeating_a_password() {
         for (url, expected) in [
             ("https://api.mem0.ai", "does not name a memory service"),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mnemon_core::external::{ExternalHit, ExternalSource};
-use mnemon_core::longterm::{LongTermError, RemoteCheck, RemoteReport};
-use mnemon_core::{Ctx, Invalid, Owner, Tenant};
+use mnemon_core::longterm::{LongTerm, LongTermError, RemoteCheck, RemoteReport};
+use mnemon_core::{Ctx, Invalid, Owner, Scope, Tenant};
 use serde_json::Value;
 
 use super::address::{base_of, check_encrypted, http_url};
@@ -73,9 +73,12 @@ pub struct SourceConfig {
     /// `opensearch+https://HOST/INDEX`, `kb+https://HOST/PATH`, or a memory service.
     pub url: String,
     pub key: Option<Secret>,
+    /// The longest that a search waits, however many requests it takes.
     pub timeout: Duration,
     /// The most hits that it is asked for.
     pub limit: usize,
+    /// The scope whose searches ask it.
+    pub scope: Scope,
     pub fields: FieldMapping,
     /// The tenants that may ask it; `None` stands for all.
     pub tenants: Option<Vec<Tenant>>,
@@ -84,7 +87,9 @@ pub struct SourceConfig {
 /// A knowledge base that is only read.
 pub struct Source {
     name: String,
+    timeout: Duration,
     limit: usize,
+    scope: Scope,
     tenants: Option<Vec<Tenant>>,
     backend: Backend,
 }
@@ -98,6 +103,10 @@ enum Backend {
 impl Source {
     /// The source at this URL. Nothing is sent yet.
     pub fn open(config: SourceConfig) -> Result<Self, Invalid> {
+        if !matches!(config.scope, Scope::Semantic | Scope::Procedural) {
+            let what = "an external source is semantic (documents) or procedural (skills)";
+            return Err(Invalid::new("scope", what));
+        }
         let scheme = config.url.split_once('+').map_or("", |(scheme, _)| scheme);
         let backend = match scheme {
             "opensearch" => Backend::OpenSearch(OpenSearch::open(&config)?),
@@ -110,10 +119,37 @@ impl Source {
         };
         Ok(Self {
             name: config.name,
+            timeout: config.timeout,
             limit: config.limit,
+            scope: config.scope,
             tenants: config.tenants,
             backend,
         })
+    }
+
+    async fn ask(
+        &self,
+        ctx: &Ctx,
+        user: Option<&str>,
+        query: &str,
+        limit: usize,
+    ) -> Result<Vec<ExternalHit>, LongTermError> {
+        match &self.backend {
+            Backend::OpenSearch(source) => source.find(ctx, query, limit).await,
+            Backend::Http(source) => source.find(ctx, query, limit).await,
+            Backend::Memory(remote) => {
+                let owner = Owner::of(user, None);
+                remote.find(ctx, &owner, query, limit).await
+            }
+        }
+    }
+
+    fn too_slow(&self) -> LongTermError {
+        LongTermError::Unavailable {
+            service: self.name.clone(),
+            what: format!("no answer within {} s", self.timeout.as_secs_f64()),
+            source: None,
+        }
     }
 }
 
@@ -143,6 +179,10 @@ impl ExternalSource for Source {
         &self.name
     }
 
+    fn scope(&self) -> Scope {
+        self.scope
+    }
+
     fn serves(&self, ctx: &Ctx) -> bool {
         let tenants = self.tenants.as_ref();
         tenants.is_none_or(|tenants| tenants.contains(&ctx.tenant))
@@ -156,14 +196,9 @@ impl ExternalSource for Source {
         limit: usize,
     ) -> Result<Vec<ExternalHit>, LongTermError> {
         let limit = limit.min(self.limit);
-        let mut found = match &self.backend {
-            Backend::OpenSearch(source) => source.find(ctx, query, limit).await?,
-            Backend::Http(source) => source.find(ctx, query, limit).await?,
-            Backend::Memory(remote) => {
-                let owner = Owner::of(user, None);
-                remote.find(ctx, &owner, query, limit).await?
-            }
-        };
+        // Some services take several requests, each with this limit.
+        let asked = tokio::time::timeout(self.timeout, self.ask(ctx, user, query, limit)).await;
+        let mut found = asked.map_err(|_| self.too_slow())??;
         found.truncate(limit);
         Ok(found)
     }

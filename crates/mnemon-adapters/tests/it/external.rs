@@ -5,8 +5,8 @@ use std::time::Duration;
 use mnemon_adapters::llm::Secret;
 use mnemon_adapters::remote::{FieldMapping, Source, SourceConfig};
 use mnemon_core::external::ExternalSource;
-use mnemon_core::{Ctx, ErrorKind, Tenant, Time};
-use mnemon_testkit::fakes::{Endpoint, Move};
+use mnemon_core::{Ctx, ErrorKind, Scope, Tenant, Time};
+use mnemon_testkit::fakes::{DOUBLE_KEY, Endpoint, MemoryDouble, MemoryService, Move, Treatment};
 use serde_json::{Value, json};
 
 /// Not like a password, so that no scanner takes this file for a leak.
@@ -25,6 +25,7 @@ fn config(url: String) -> SourceConfig {
         // Long enough for a loaded machine.
         timeout: Duration::from_secs(300),
         limit: 2,
+        scope: Scope::Semantic,
         fields: FieldMapping {
             text: "body.text".to_owned(),
             title: Some("title".to_owned()),
@@ -142,4 +143,32 @@ fn addresses_of_external_sources_are_checked() {
         let error = Source::open(config(url.to_owned())).err().unwrap();
         assert!(error.to_string().contains(expected), "{url}: {error}");
     }
+}
+
+#[tokio::test]
+async fn a_source_that_takes_several_requests_has_one_time_limit() {
+    let double = MemoryDouble::start(MemoryService::Acontext);
+    let space = double.add_space("brew-tea", "Make tea", "1. Boil water.");
+    let url = format!("{}?space={space}", double.url());
+    let skills = SourceConfig {
+        key: Some(Secret::new(DOUBLE_KEY)),
+        timeout: Duration::from_millis(300),
+        scope: Scope::Procedural,
+        ..config(url)
+    };
+    // The list is answered; the instructions are not.
+    double.misbehave(&[Treatment::Good, Treatment::Hang]);
+    let source = Source::open(skills.clone()).unwrap();
+    assert_eq!(source.scope(), Scope::Procedural);
+    let error = source
+        .find(&ctx("default"), None, "tea", 9)
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(error.to_string().contains("within 0.3 s"), "{error}");
+    let scope = Scope::Dialog;
+    let error = Source::open(SourceConfig { scope, ..skills })
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("semantic"), "{error}");
 }

@@ -12,7 +12,7 @@ use mnemon_operations::api::eval::answer::{AnswerReport, Answering, Tokens};
 use mnemon_operations::api::eval::compare::{self, Comparison};
 use mnemon_operations::api::eval::dataset::Dataset;
 use mnemon_operations::api::eval::{
-    self, CopyStyle, Estimate, Estimates, Request, Response, SearchFilter, Setup, Stores,
+    self, CopyStyle, Estimate, Estimates, Request, Response, SearchFilter, Setup, Stores, Timing,
 };
 
 /// Measure how well searches find the right records
@@ -77,6 +77,9 @@ pub(super) struct RunArgs {
     /// Fill new tenants of this store instead of a store in memory; they stay there
     #[arg(long = "in", value_name = "URL")]
     place: Option<String>,
+    /// Index in a search server; needs --in
+    #[arg(long, value_name = "URL", requires = "place")]
+    index: Option<String>,
     /// Restrict searches to the records of a user
     #[arg(long, value_enum, default_value_t = SearchFilter::None)]
     filter: SearchFilter,
@@ -173,7 +176,7 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
         std::fs::write(path, json + "\n").map_err(Error::file("written", path))?;
     }
     return_json!(door, &measured);
-    show(&measured, door)
+    show(&measured, args.place.is_some(), door)
 }
 
 fn read(format: Args) -> Result<(Dataset, RunArgs), Error> {
@@ -204,6 +207,7 @@ fn request(dataset: Dataset, args: &RunArgs) -> Result<Request, Error> {
             steps: steps(&args.without),
         },
         place: args.place.clone(),
+        index: args.index.clone(),
         answering: args.answer.answer.then_some(Answering {
             context_tokens: args.answer.context_tokens as usize,
             input_price: args.answer.input_price,
@@ -213,7 +217,7 @@ fn request(dataset: Dataset, args: &RunArgs) -> Result<Request, Error> {
     })
 }
 
-fn show(measured: &Response, door: &mut Door) -> Result<(), Error> {
+fn show(measured: &Response, is_placed: bool, door: &mut Door) -> Result<(), Error> {
     let count = |number: usize, noun: &str| text::count(number as u64, noun);
     door.out.line(format!(
         "{}, {}, embedder {}, reranker {}\n",
@@ -242,6 +246,13 @@ fn show(measured: &Response, door: &mut Door) -> Result<(), Error> {
         let left_out = count(measured.left_out, "question");
         let line = format!("\nLeft out: {left_out} without valid evidence.");
         door.out.line(line)?;
+    }
+    if is_placed {
+        let Timing { write_s, search_ms } = measured.timing;
+        door.out.line(format!(
+            "\nindex {}: records written in {write_s:.1} s, {search_ms:.1} ms per search",
+            measured.index
+        ))?;
     }
     if let Some(report) = &measured.answering {
         show_answers(report, door)?;

@@ -16,7 +16,7 @@ use mnemon_operations::operation::{IndexCheck, IndexChecked, IndexRebuild, Index
 pub(super) enum Args {
     /// Compare the index with the store
     ///
-    /// Compares ids and versions. Exits with 9 if a record is missing.
+    /// Compares ids, versions and vectors. Exits with 9 if a record or a vector is missing.
     Check(Shared<IndexCheck>),
     /// Rebuild the index of all tenants
     ///
@@ -43,11 +43,22 @@ fn show(found: &IndexChecked, door: &mut Door) -> Result<(), Error> {
     return_json!(door, found);
     if found.complete {
         let records = text::count(found.records, "record");
-        say!(door, "{} agrees with {records}", found.index)?;
+        let vectors = match (found.vectors, found.index.as_str()) {
+            (Some(count), _) => format!(" and {}", text::count(count, "vector")),
+            // The built-in index is made from its store.
+            (None, "builtin") => String::new(),
+            (None, _) => "; its vectors were not compared, as the server returns none".to_owned(),
+        };
+        say!(door, "{} agrees with {records}{vectors}", found.index)?;
     } else {
         let rows = [
             ("missing", found.missing, "records that the index lacks"),
             ("outdated", found.outdated, "records with another version"),
+            (
+                "misplaced",
+                found.misplaced,
+                "records with another vector, or none",
+            ),
         ];
         let rows = rows.map(|(name, count, meaning)| {
             vec![name.to_owned(), count.to_string(), meaning.to_owned()]
@@ -72,7 +83,7 @@ fn finish(found: IndexChecked) -> Result<(), Error> {
         true => Ok(()),
         false => Err(Error::IncompleteIndex {
             index: found.index,
-            count: found.missing + found.outdated,
+            count: found.missing + found.outdated + found.misplaced,
             records: found.records,
         }),
     }

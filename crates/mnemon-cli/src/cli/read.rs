@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::door::Door;
 use super::shared::{Shared, call_with_files};
-use super::text;
+use super::{skill, text};
 use mnemon_operations::Error;
 use mnemon_operations::operation::Read;
 
@@ -62,13 +62,7 @@ fn lines(payload: &Payload) -> Vec<String> {
             .map(|doc| format!("{} ({})", doc.content, doc.id))
             .collect(),
         Payload::Procedural { skills, rules } => {
-            let told = skills.iter().flat_map(|skill| {
-                let steps = skill.sop.tool_sops.iter().enumerate();
-                let steps =
-                    steps.map(|(n, step)| format!("  {}. {}: {}", n + 1, step.tool, step.action));
-                let first = format!("{} ({})", skill.sop.use_when, skill.id);
-                std::iter::once(first).chain(steps)
-            });
+            let told = skills.iter().flat_map(skill::found_lines);
             let rules = rules
                 .iter()
                 .map(|rule| format!("{} ({})", rule.rule, rule.id));

@@ -2,19 +2,20 @@
 
 use super::door::Door;
 use super::text;
+use mnemon_core::Invalid;
+use mnemon_operations::config::{Environment, Secret};
 use mnemon_operations::{Error, wiring};
 
 /// Test services that keep a memory
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Examples:\n  \
-    mnemon remote check zep+https://api.getzep.com\n  \
-    mnemon remote check\n\n\
+    mnemon remote check\n  \
+    mnemon remote check zep+https://api.getzep.com --key-env ZEP_API_KEY\n\n\
     docs/backends.md lists the services.")]
 pub(super) enum Args {
     /// Check a service and show its capabilities
     ///
-    /// Sends requests that change nothing. The key comes from MNEMON_LONG_TERM_KEY. An external source
-    /// uses its own key.
+    /// Sends requests that change nothing. Keys go only to configured addresses.
     Check(CheckArgs),
 }
 
@@ -23,6 +24,9 @@ pub(super) struct CheckArgs {
     /// URL of the service [default: long_term.url]
     #[arg(value_name = "URL")]
     url: Option<String>,
+    /// Environment variable with the key to send
+    #[arg(long, value_name = "VARIABLE")]
+    key_env: Option<String>,
 }
 
 pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
@@ -34,7 +38,8 @@ pub(super) async fn run(args: Args, door: &mut Door) -> Result<(), Error> {
 }
 
 async fn check(args: CheckArgs, door: &mut Door) -> Result<(), Error> {
-    let remote = wiring::remote(&door.config, args.url.as_deref())?;
+    let key = args.key_env.as_deref().map(key).transpose()?;
+    let remote = wiring::remote(&door.config, args.url.as_deref(), key)?;
     let report = remote.check(&door.ctx()?).await?;
     return_json!(door, &report);
     say!(door, "{}", text::one_line(&report.service))?;
@@ -44,4 +49,15 @@ async fn check(args: CheckArgs, door: &mut Door) -> Result<(), Error> {
         say!(door, "{}", text::one_line(remark))?;
     }
     Ok(())
+}
+
+fn key(variable: &str) -> Result<Secret, Error> {
+    let env = Environment::of_process();
+    match env.get_named(variable) {
+        Some(key) => Ok(Secret::new(key)),
+        None => {
+            let what = format!("the variable `{}` is not set", text::one_line(variable));
+            Err(Invalid::new("--key-env", what).into())
+        }
+    }
 }

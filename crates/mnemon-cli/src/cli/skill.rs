@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use mnemon_core::learn::{Evidence, Rate};
 use mnemon_core::{Audience, Invalid};
-use mnemon_engine::Sop;
 use mnemon_engine::learn::{Lesson, LessonBody};
+use mnemon_engine::{FoundSkill, Sop};
 use serde_json::json;
 
 use super::door::Door;
@@ -211,14 +211,8 @@ fn evidence_lines(lesson: &Lesson) -> Vec<String> {
 
 impl Shown for Skills {
     fn show(&self, door: &mut Door) -> Result<(), Error> {
-        for skill in &self.skills {
-            door.out.line(text::clean(&format!(
-                "{} ({})",
-                skill.sop.use_when, skill.id
-            )))?;
-            for line in skill_lines(&skill.sop).into_iter().skip(1) {
-                door.out.line(text::clean(&line))?;
-            }
+        for line in self.skills.iter().flat_map(found_lines) {
+            door.out.line(text::clean(&line))?;
         }
         for rule in &self.rules {
             door.out
@@ -229,6 +223,19 @@ impl Shown for Skills {
         }
         Ok(())
     }
+}
+
+/// A skill as it was found: when it is of use, its id or its source, and the steps.
+pub(super) fn found_lines(skill: &FoundSkill) -> Vec<String> {
+    let place = match &skill.external {
+        Some(source) => format!("from {source}"),
+        None => skill.id.to_string(),
+    };
+    let mut lines = vec![format!("{} ({place})", skill.sop.use_when)];
+    let instructions = skill.instructions.iter().flat_map(|text| text.lines());
+    lines.extend(instructions.map(|line| format!("  {line}")));
+    lines.extend(skill_lines(&skill.sop).into_iter().skip(1));
+    lines
 }
 
 async fn export(folder: Option<&Path>, skills: &[Sop], door: &mut Door) -> Result<(), Error> {

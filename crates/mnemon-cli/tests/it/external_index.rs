@@ -9,6 +9,7 @@ mod matching;
 
 use std::sync::{Arc, Mutex};
 
+use crate::json::schema;
 use crate::sandbox::Sandbox;
 use double::{Data, Double};
 
@@ -74,6 +75,79 @@ fn an_index_is_checked_and_rebuilt() {
     assert!(checked.contains("agrees with 2 records"), "{checked}");
     let found = sandbox.run(&["search", "tea", "--json"]).json();
     assert_eq!(found["hits"][0]["record"]["id"], "tea", "{found}");
+}
+
+#[test]
+fn a_check_finds_vectors_that_are_missing_or_others() {
+    let double = Double::start(Arc::new(Mutex::new(Data::default())));
+    let sandbox = Sandbox::new().with("MNEMON_INDEX", &double.url());
+    for (name, text) in [
+        ("tea", "Ann drinks tea."),
+        ("milk", "Bob drinks milk."),
+        ("rye", "Rye"),
+    ] {
+        sandbox.note(name, text);
+    }
+    let checked = sandbox.run(&["index", "check"]).ok();
+    assert!(
+        checked.contains("agrees with 3 records and 3 vectors"),
+        "{checked}"
+    );
+    for index in double.data.lock().unwrap().indexes.values_mut() {
+        for doc in index.docs.values_mut() {
+            let id = doc.source["id"].clone();
+            let fields = doc.source.as_object_mut().unwrap();
+            let name = fields
+                .keys()
+                .find(|name| name.starts_with("vector_"))
+                .cloned();
+            match (id.as_str(), name) {
+                (Some("tea"), Some(name)) => drop(fields.remove(&name)),
+                (Some("milk"), Some(name)) => fields[&name][0] = 9.0.into(),
+                _ => {}
+            }
+        }
+    }
+    let ran = sandbox.run(&["index", "check", "--json"]);
+    assert_eq!(ran.code, 9, "{ran:?}");
+    let checked: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert!(schema().check("index check", &checked).is_empty());
+    assert_eq!(checked["vectors"], 3, "{checked}");
+    assert_eq!(checked["misplaced"], 2, "{checked}");
+    assert_eq!(checked["missing"], 0, "{checked}");
+    assert_eq!(checked["examples"], serde_json::json!(["milk", "tea"]));
+    sandbox.run(&["index", "rebuild"]).ok();
+    sandbox.run(&["index", "check"]).ok();
+}
+
+#[test]
+fn an_evaluation_searches_with_the_index_that_it_names() {
+    let double = Double::start(Arc::new(Mutex::new(Data::default())));
+    let sandbox = Sandbox::new();
+    let lines = [
+        r#"{"id": "a", "content": "Ann drinks green tea."}"#,
+        r#"{"id": "b", "content": "Bob drinks milk."}"#,
+        r#"{"question": "Who drinks tea?", "expected": ["a"]}"#,
+    ];
+    let data = sandbox.file("own.jsonl", lines.join("\n"));
+    let run = ["eval", "jsonl", "--data", &data, "--recipe", "words"];
+    let place = ["--in", "sqlite:eval.db", "--index", &double.url()];
+    let measured = sandbox
+        .run(&[&run[..], &place, &["--json"]].concat())
+        .json();
+    assert_eq!(measured["index"], double.url(), "{measured}");
+    assert_eq!(measured["rows"][0]["recall_5"], 100.0, "{measured}");
+    assert!(measured["timing"]["search_ms"].as_f64().unwrap() > 0.0);
+    let asked = double.data.lock().unwrap().requests;
+    assert!(asked > 0, "the server was asked");
+    let shown = sandbox.run(&[&run[..], &place[..2]].concat()).ok();
+    assert!(
+        shown.contains("index builtin: records written in"),
+        "{shown}"
+    );
+    let (code, error) = sandbox.run(&[&run[..], &place[2..]].concat()).failed();
+    assert_eq!(code, 2, "{error}");
+    assert!(error.contains("--in"), "{error}");
 }
 
 #[test]

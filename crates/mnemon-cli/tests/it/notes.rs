@@ -4,6 +4,7 @@ mod commands;
 mod finding;
 mod from_files;
 mod original;
+mod remote_copies;
 mod stores;
 
 use std::path::Path;

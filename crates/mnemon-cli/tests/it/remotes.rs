@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 use crate::json::schema;
 use crate::sandbox::{Ran, Sandbox};
 
+/// Names the variable whose key a check sends.
+const KEY_ENV: &str = "--key-env=MNEMON_LONG_TERM_KEY";
+
 /// A program whose long-term memory is this double, with the user ann.
 fn sandbox(double: &MemoryDouble) -> Sandbox {
     Sandbox::new()
@@ -86,7 +89,8 @@ fn a_check_shows_the_capabilities_of_each_service() {
         let double = MemoryDouble::start(service);
         let sandbox = Sandbox::new().with("MNEMON_LONG_TERM_KEY", DOUBLE_KEY);
         let url = double.url();
-        let report = sandbox.run(&["remote", "check", &url, "--json"]).json();
+        let check = ["remote", "check", &url, KEY_ENV, "--json"];
+        let report = sandbox.run(&check).json();
         let wrong = schema().check("remote check", &report);
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
         let capabilities = report["capabilities"].as_array().unwrap();
@@ -105,7 +109,7 @@ fn a_check_that_fails_names_the_reason_and_a_remedy() {
     let url = double.url();
     let check = |key: &str, url: &str| {
         let sandbox = Sandbox::new().with("MNEMON_LONG_TERM_KEY", key);
-        sandbox.run(&["remote", "check", url]).failed()
+        sandbox.run(&["remote", "check", url, KEY_ENV]).failed()
     };
     let (code, error) = check("wrong-key", &url);
     assert_eq!(code, 5, "{error}");
@@ -155,6 +159,30 @@ fn a_check_of_a_knowledge_base_sends_no_key_of_another_service() {
 }
 
 #[test]
+fn a_check_sends_the_key_only_to_the_address_that_is_configured() {
+    let double = MemoryDouble::start(MemoryService::Mem0Oss);
+    let (url, other) = (double.url(), "mem0-oss+http://127.0.0.1:1");
+    let sandbox = Sandbox::new().with("MNEMON_LONG_TERM_KEY", DOUBLE_KEY);
+    let elsewhere = sandbox.with("MNEMON_LONG_TERM_URL", other);
+    let (code, error) = elsewhere.run(&["remote", "check", &url]).failed();
+    assert_eq!(code, 5, "the double got no key: {error}");
+    elsewhere.run(&["remote", "check", &url, KEY_ENV]).ok();
+    let here = elsewhere.with("MNEMON_LONG_TERM_URL", &url);
+    here.run(&["remote", "check", &url]).ok();
+    let zep = "zep+https://zep.example";
+    let (code, error) = here.run(&["remote", "check", zep]).failed();
+    assert_eq!(code, 2, "{error}");
+    assert!(
+        error.contains("--key-env: this service needs a key"),
+        "{error}"
+    );
+    let unset = ["remote", "check", zep, "--key-env", "NO_SUCH_KEY"];
+    let (code, error) = here.run(&unset).failed();
+    assert_eq!(code, 2, "{error}");
+    assert!(error.contains("`NO_SUCH_KEY` is not set"), "{error}");
+}
+
+#[test]
 fn a_search_asks_external_knowledge_bases_of_the_configuration() {
     let answer = json!({"results": [{"id": "1", "text": "The harbour opens late on Sundays."}]});
     let endpoint = Endpoint::start(vec![Move::status(200, &answer.to_string())]);
@@ -166,6 +194,7 @@ fn a_search_asks_external_knowledge_bases_of_the_configuration() {
     ));
     sandbox.note("own", "The harbour opens at nine.");
     let found = sandbox.run(&["search", "harbour opens", "--json"]).json();
+    assert!(schema().check("search", &found).is_empty(), "{found}");
     let hits = found["hits"].as_array().unwrap();
     let sources: Vec<&str> = hits
         .iter()
@@ -180,4 +209,91 @@ fn a_search_asks_external_knowledge_bases_of_the_configuration() {
     let shown = sandbox.run(&["config", "--json"]).ok();
     assert!(shown.contains("external.wiki.url"), "{shown}");
     assert!(!shown.contains("k-7"), "{shown}");
+}
+
+/// A program that knows one skill and reads others from a learning space of this double.
+fn with_skills(double: &MemoryDouble, space: &str) -> Sandbox {
+    let sandbox = Sandbox::new().with("MNEMON_SKILLS_KEY", DOUBLE_KEY);
+    sandbox.config(format!(
+        "[external.skills]\nurl = \"{}?space={space}\"\nscope = \"procedural\"\n\
+         key_env = \"MNEMON_SKILLS_KEY\"\ntimeout_ms = 30000\n",
+        double.url()
+    ));
+    let own = json!([{"use_when": "A guest wants coffee or tea",
+        "tool_sops": [{"tool": "machine", "action": "press the button"}], "shared": true}]);
+    sandbox.file("own.json", own.to_string());
+    sandbox.run(&["skill", "import", "own.json"]).ok();
+    sandbox
+}
+
+#[test]
+fn skills_of_a_learning_space_are_found_with_our_own_and_marked() {
+    let double = MemoryDouble::start(MemoryService::Acontext);
+    let text = "---\nname: brew-tea\n---\n1. Boil water.\n2. Wait.";
+    let space = double.add_space("brew-tea", "Use when a guest wants tea", text);
+    let sandbox = with_skills(&double, &space);
+    let search = ["skill", "search", "a guest wants tea"];
+    let found = sandbox.run(&[&search[..], &["--json"]].concat()).json();
+    assert!(schema().check("skill search", &found).is_empty(), "{found}");
+    let skills = found["skills"].as_array().unwrap();
+    assert_eq!(skills.len(), 2, "{found}");
+    let external = skills.iter().find(|skill| skill["external"] == "skills");
+    let external = external.unwrap();
+    assert_eq!(external["use_when"], "brew-tea: Use when a guest wants tea");
+    assert_eq!(external["instructions"], "1. Boil water.\n2. Wait.");
+    let shown = sandbox.run(&search).ok();
+    let expected = "(from skills)\n  1. Boil water.\n  2. Wait.\n";
+    assert!(shown.contains(expected), "{shown}");
+    let who = [
+        "--user",
+        "ann",
+        "--session",
+        "s",
+        "--agent",
+        "a",
+        "--query",
+        "wants tea",
+    ];
+    let read = ["read", "--scope", "procedural"];
+    let read = sandbox.run(&[&read[..], &who].concat()).ok();
+    assert!(
+        read.contains("Boil water") && read.contains("press the button"),
+        "{read}"
+    );
+    let context = sandbox.run(&[&["context"], &who[..]].concat()).ok();
+    assert!(
+        context.contains("(from the external source skills)"),
+        "{context}"
+    );
+    assert!(context.contains("Boil water"), "{context}");
+    // Documents are not asked for in a source of skills.
+    let documents = sandbox
+        .run(&["search", "tea", "--scope", "semantic", "--json"])
+        .json();
+    assert_eq!(
+        documents["hits"].as_array().unwrap().len(),
+        0,
+        "{documents}"
+    );
+    assert_eq!(double.refused(), Vec::<String>::new());
+}
+
+#[test]
+fn a_learning_space_that_fails_is_left_out_with_a_notice() {
+    let double = MemoryDouble::start(MemoryService::Acontext);
+    let space = double.add_space("brew-tea", "Use when a guest wants tea", "1. Boil water.");
+    let sandbox = with_skills(&double, &space);
+    for treatment in [
+        Treatment::Status(500),
+        Treatment::Truncated,
+        Treatment::WrongTypes,
+    ] {
+        double.misbehave(std::slice::from_ref(&treatment));
+        let search = ["skill", "search", "a guest wants tea", "--json"];
+        let found = sandbox.run(&search).json();
+        assert_eq!(found["skills"].as_array().unwrap().len(), 1, "{found}");
+        let notices = found["notices"].to_string();
+        let expected = "The external source `skills` was not searched";
+        assert!(notices.contains(expected), "{treatment:?}: {found}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::model::{Ctx, Time};
+use crate::model::{Ctx, Scope, Time};
 use crate::ports::longterm::LongTermError;
 
 /// A text that an external source found.
@@ -10,6 +10,7 @@ use crate::ports::longterm::LongTermError;
 pub struct ExternalHit {
     /// Its name in the source.
     pub id: String,
+    /// A skill says in its first line when it is of use; its instructions are below.
     pub text: String,
     pub title: Option<String>,
     /// Where a reader finds it: a URL or a path.
@@ -22,6 +23,11 @@ pub struct ExternalHit {
 pub trait ExternalSource: Send + Sync {
     /// Its name in the configuration, by which hits are marked.
     fn name(&self) -> &str;
+
+    /// The scope whose searches ask it: semantic for documents, procedural for skills.
+    fn scope(&self) -> Scope {
+        Scope::Semantic
+    }
 
     /// Whether searches of this tenant may ask it.
     fn serves(&self, ctx: &Ctx) -> bool;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ErrorKind;
 use crate::model::{Ctx, Message, Owner};
+use crate::ports::external::ExternalHit;
 
 /// Remembers conversations, and says what is worth knowing for the next message.
 #[async_trait]
@@ -26,6 +27,17 @@ pub trait LongTerm: Send + Sync {
         owner: &Owner,
         message: &Message,
     ) -> Result<String, LongTermError>;
+
+    /// The texts that fit a query best, at most `limit`. A memory that is not searched finds none.
+    async fn find(
+        &self,
+        _ctx: &Ctx,
+        _owner: &Owner,
+        _query: &str,
+        _limit: usize,
+    ) -> Result<Vec<ExternalHit>, LongTermError> {
+        Ok(Vec::new())
+    }
 
     /// The service and its address, without a key or password. Messages that wait for a service are
     /// sent to the service of the same name only.

@@ -136,11 +136,13 @@ fn skill(skill: &FoundSkill) -> Material {
     let mut lines = vec![format!("Use when: {use_when}")];
     let steps = tool_sops.iter().enumerate();
     lines.extend(steps.map(|(n, step)| format!("{}. {}: {}", n + 1, step.tool, step.action)));
+    lines.extend(skill.instructions.clone());
     if !preferences.trim().is_empty() {
         lines.push(format!("Prefer: {preferences}"));
     }
     Material {
         summary: Some(use_when.clone()),
+        external: skill.external.clone(),
         ..Material::new(Section::Skills, skill.id.clone(), lines.join("\n"))
     }
 }
@@ -159,6 +161,7 @@ fn document(doc: &FoundDocument) -> Material {
         summary: doc.summary.clone(),
         order: doc.created.millis(),
         file: (doc.origin == Origin::File || section == Section::Documents).then(|| file_of(doc)),
+        external: doc.external.clone(),
         ..Material::new(section, doc.id.clone(), &doc.content)
     }
 }

@@ -1,6 +1,7 @@
 //! How an agent and a long-term memory work together: the frame looks after it (static), the agent
 //! does by calling tools, or both.
 
+mod note_copies;
 mod outbox;
 mod own;
 mod remote;
@@ -14,6 +15,7 @@ use mnemon_core::{Ctx, Id, Message, Owner, Role, Scope, recall_marks};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+pub(crate) use note_copies::NoteCopies;
 use outbox::Outbox;
 pub use outbox::{ATTEMPTS, FIRST_WAIT_MS, MOST_WAIT_MS, OutboxDelivery, OutboxState};
 pub use own::OwnLongTerm;

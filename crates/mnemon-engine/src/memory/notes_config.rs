@@ -22,6 +22,8 @@ pub struct NotesConfig {
     pub include_content: bool,
     /// How much of the content a preview shows, in UTF-16 units.
     pub preview_chars: usize,
+    /// Whether the long-term memory at another service gets new notes, and searches of notes ask it.
+    pub in_long_term: bool,
 }
 
 /// What one namespace holds at the most. Lengths are in UTF-16 units.
@@ -61,6 +63,7 @@ impl Default for NotesConfig {
             recipe: Recipe::Hybrid,
             include_content: false,
             preview_chars: 1200,
+            in_long_term: false,
         }
     }
 }

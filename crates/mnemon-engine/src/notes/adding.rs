@@ -125,7 +125,11 @@ impl Notes {
         let kept = if truncated { most } else { length };
         let told = AddedDetails { kept, ..told };
         let records = self.capped(ctx, namespace).await?;
+        let (owner, content) = (draft.owner.clone(), draft.content.clone());
         let written = self.write(&records, ctx, draft, key).await?;
+        if let (Some(copies), Written::New { id, kept: true, .. }) = (&self.copies, &written) {
+            copies.hand_over(ctx, id, &owner, &content).await?;
+        }
         let added = told.added(ctx, &written, namespace, summary);
         if truncated {
             let what = format!("Only the first {most} chars were kept.");

@@ -1,8 +1,12 @@
 //! Reading notes: by id, by what they say, page by page.
 
+use std::sync::Arc;
+
+use futures::future::join;
+use mnemon_core::external::ExternalSource;
 use mnemon_core::rank::Recipe;
 use mnemon_core::{
-    Ctx, Cursor, Filter, Id, Invalid, Namespace, Owner, Record, Scan, Viewer, limits, note,
+    Ctx, Cursor, Filter, Id, Invalid, Kind, Namespace, Owner, Record, Scan, Viewer, limits, note,
 };
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +14,7 @@ use super::view::{NoteText, NoteView};
 use super::{Notes, notes_of};
 use crate::memory::is_made_id;
 use crate::records::Error;
+use crate::search::external::{External, merge};
 use crate::search::{Hit, Query};
 
 /// Which notes are meant.
@@ -89,7 +94,11 @@ impl Notes {
         let hits = self.hits(ctx, query).await?;
         let views = hits.into_iter().map(|hit| {
             let view = self.view(&hit.record, query.include_content);
-            view.scored(hit.score)
+            NoteView {
+                kind: view.kind.filter(|_| hit.external.is_none()),
+                external: hit.external,
+                ..view.scored(hit.score)
+            }
         });
         Ok(FoundNotes::of(views.collect(), query))
     }
@@ -116,11 +125,30 @@ impl Notes {
             may_run_inline: true,
             ..Query::new(query.text.trim(), query.filter.of_records())
         };
-        let mut hits = self.records.search(ctx, &asked).await?;
+        let copies = self.copies_found(ctx, &asked);
+        let (hits, copies) = join(self.records.search(ctx, &asked), copies).await;
+        let mut hits = hits?;
         if asked.recipe == Recipe::Hybrid && hits.is_empty() {
             hits = self.by_part_of_word(ctx, &asked).await?;
         }
-        Ok(hits)
+        Ok(merge(hits, copies, limit))
+    }
+
+    /// What the service that keeps copies knows besides our notes.
+    async fn copies_found(&self, ctx: &Ctx, asked: &Query) -> Vec<Hit> {
+        let Some(copies) = &self.copies else {
+            return Vec::new();
+        };
+        let source: Arc<dyn ExternalSource> = copies.clone();
+        let asked = Query {
+            filter: Filter {
+                kinds: vec![Kind::Document],
+                ..asked.filter.clone()
+            },
+            ..asked.clone()
+        };
+        let external = External { sources: &[source] };
+        external.search(&self.records, ctx, &asked).await
     }
 
     /// The score below which hits are left out. The formula takes 0 for not given, as the notes

@@ -27,6 +27,9 @@ pub struct NoteView {
     pub source: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub importance: Option<f64>,
+    /// The external source that has it; such a text is not a note of this store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<String>,
     /// The beginning of the content, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_preview: Option<String>,
@@ -64,6 +67,7 @@ impl Notes {
             created_at: record.created,
             source: record.location(),
             importance: (record.importance > 0.0).then_some(record.importance),
+            external: None,
             content_preview: shows.then(preview),
         }
     }

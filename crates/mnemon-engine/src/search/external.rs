@@ -28,9 +28,13 @@ const TEXT_BYTES: usize = 32 * 1024;
 const EXTERNAL_ID: &str = "external_id";
 const TITLE: &str = "title";
 
-/// Their texts count as documents.
-const SCOPE: Scope = Scope::Semantic;
-const KIND: Kind = Kind::Document;
+/// What the texts of a source of this scope count as.
+fn kind_in(scope: Scope) -> Kind {
+    match scope {
+        Scope::Procedural => Kind::Skill,
+        _ => Kind::Document,
+    }
+}
 
 /// The sources of a memory.
 #[derive(Clone, Copy)]
@@ -39,38 +43,29 @@ pub(crate) struct External<'a> {
 }
 
 impl External<'_> {
-    /// Whether this search may find something there.
-    fn is_meant(&self, filter: &Filter) -> bool {
-        let is_any = |wanted: bool| !self.sources.is_empty() && wanted;
-        let scopes = filter.scopes.is_empty() || filter.scopes.contains(&SCOPE);
-        let kinds = filter.kinds.is_empty() || filter.kinds.contains(&KIND);
-        let spaces = &filter.namespaces;
-        let spaces = spaces.is_empty() || spaces.contains(&Namespace::LongTerm);
-        // A text of others has no tags, and belongs to no session, agent or flow.
-        let Owner {
-            user: _,
-            agent,
-            session,
-            flow,
-            node,
-        } = &filter.owner;
-        let is_free = [agent, session, flow, node]
-            .iter()
-            .all(|name| name.is_none());
-        let is_plain = filter.tags.is_empty()
-            && filter.source.is_none()
-            && filter.metadata.is_none()
-            && filter.derived_from.is_empty();
-        is_any(scopes && kinds && spaces && is_free && is_plain)
+    /// The sources in which this search may find something.
+    fn meant(&self, ctx: &Ctx, filter: &Filter) -> Vec<&dyn ExternalSource> {
+        if !is_plain(filter) {
+            return Vec::new();
+        }
+        let is_meant = |source: &&dyn ExternalSource| {
+            let (scope, kind) = (source.scope(), kind_in(source.scope()));
+            let is_in_scope = filter.scopes.is_empty() || filter.scopes.contains(&scope);
+            let is_of_kind = filter.kinds.is_empty() || filter.kinds.contains(&kind);
+            is_in_scope && is_of_kind && source.serves(ctx)
+        };
+        let sources = self.sources.iter().map(|source| source.as_ref());
+        sources.filter(is_meant).collect()
     }
 
     /// What the sources know about the query, ranked like records and marked with the source's name.
     /// A source that fails or is too slow is left out, with a notice.
     pub(crate) async fn search(&self, records: &Records, ctx: &Ctx, query: &Query) -> Vec<Hit> {
-        if !self.is_meant(&query.filter) || query.text.trim().is_empty() {
+        let sources = self.meant(ctx, &query.filter);
+        if sources.is_empty() || query.text.trim().is_empty() {
             return Vec::new();
         }
-        match self.ranked(records, ctx, query).await {
+        match ranked(&sources, records, ctx, query).await {
             Ok(hits) => hits,
             Err(error) => {
                 let what = format!("External knowledge was not searched: {error}.");
@@ -79,41 +74,69 @@ impl External<'_> {
             }
         }
     }
-
-    async fn ranked(&self, records: &Records, ctx: &Ctx, query: &Query) -> Result<Vec<Hit>, Error> {
-        let asked = self.sources.iter().filter(|source| source.serves(ctx));
-        let user = asker(&query.filter);
-        let asked = asked.map(|source| async {
-            let found = source.find(ctx, user.as_deref(), &query.text, ASKED).await;
-            (source.name(), found)
-        });
-        let mut drafts = Vec::new();
-        for (name, found) in join_all(asked).await {
-            match found {
-                Ok(found) => drafts.extend(found.into_iter().map(|hit| draft(name, hit))),
-                Err(error) => ctx.notices.add(format!(
-                    "The external source `{name}` was not searched: {error}."
-                )),
-            }
-        }
-        drafts.retain(|(draft, _)| draft.check(ctx).is_ok());
-        drafts.truncate(RANKED);
-        if drafts.is_empty() {
-            return Ok(Vec::new());
-        }
-        let shelf = shelf(records);
-        let own = Ctx::new(ctx.tenant.clone(), ctx.actor.clone(), ctx.now);
-        let mut seen = std::collections::HashSet::new();
-        drafts.retain(|(draft, _)| seen.insert(draft.id.clone()));
-        for part in drafts.chunks(shelf.limits().commit_ops.max(1)) {
-            shelf.put_screened(&own, part.to_vec(), None).await?;
-        }
-        let hits = shelf.search(&own, &shelf_query(query)).await?;
-        Ok(hits.into_iter().map(marked).collect())
-    }
 }
 
-fn draft(name: &str, hit: ExternalHit) -> (Draft, Expect) {
+/// Whether a text of others can match: it has no tags, and belongs to no session, agent or flow.
+fn is_plain(filter: &Filter) -> bool {
+    let spaces = &filter.namespaces;
+    let spaces = spaces.is_empty() || spaces.contains(&Namespace::LongTerm);
+    let Owner {
+        user: _,
+        agent,
+        session,
+        flow,
+        node,
+    } = &filter.owner;
+    let is_free = [agent, session, flow, node]
+        .iter()
+        .all(|name| name.is_none());
+    spaces
+        && is_free
+        && filter.tags.is_empty()
+        && filter.source.is_none()
+        && filter.metadata.is_none()
+        && filter.derived_from.is_empty()
+}
+
+async fn ranked(
+    sources: &[&dyn ExternalSource],
+    records: &Records,
+    ctx: &Ctx,
+    query: &Query,
+) -> Result<Vec<Hit>, Error> {
+    let user = asker(&query.filter);
+    let asked = sources.iter().map(|source| async {
+        let found = source.find(ctx, user.as_deref(), &query.text, ASKED).await;
+        (*source, found)
+    });
+    let mut drafts = Vec::new();
+    for (source, found) in join_all(asked).await {
+        match found {
+            Ok(found) => drafts.extend(found.into_iter().map(|hit| draft(source, hit))),
+            Err(error) => ctx.notices.add(format!(
+                "The external source `{}` was not searched: {error}.",
+                source.name()
+            )),
+        }
+    }
+    drafts.retain(|(draft, _)| draft.check(ctx).is_ok());
+    drafts.truncate(RANKED);
+    if drafts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let shelf = shelf(records);
+    let own = Ctx::new(ctx.tenant.clone(), ctx.actor.clone(), ctx.now);
+    let mut seen = std::collections::HashSet::new();
+    drafts.retain(|(draft, _)| seen.insert(draft.id.clone()));
+    for part in drafts.chunks(shelf.limits().commit_ops.max(1)) {
+        shelf.put_screened(&own, part.to_vec(), None).await?;
+    }
+    let hits = shelf.search(&own, &shelf_query(query)).await?;
+    Ok(hits.into_iter().map(marked).collect())
+}
+
+fn draft(source: &dyn ExternalSource, hit: ExternalHit) -> (Draft, Expect) {
+    let (name, scope) = (source.name(), source.scope());
     let id = fixed_id("external", &[Some(name), Some(&hit.id)]);
     let mut metadata = Map::new();
     metadata.insert(
@@ -127,8 +150,8 @@ fn draft(name: &str, hit: ExternalHit) -> (Draft, Expect) {
     let draft = Draft {
         id: Some(id),
         content: cut(&hit.text, TEXT_BYTES),
-        scope: Some(SCOPE),
-        kind: Some(KIND),
+        scope: Some(scope),
+        kind: Some(kind_in(scope)),
         namespace: Some(Namespace::LongTerm),
         origin: Some(Origin::File),
         source: hit.source.map(|source| cut(&source, limits::SOURCE_CHARS)),

@@ -6,14 +6,14 @@ use async_trait::async_trait;
 use mnemon_core::external::{ExternalHit, ExternalSource};
 use mnemon_core::longterm::LongTermError;
 use mnemon_core::ram::Ram;
-use mnemon_core::{Ctx, Filter, Ids, Tenant};
-use mnemon_engine::{Draft, Hit, Memory, Query};
+use mnemon_core::{Ctx, Filter, Ids, Owner, Scope, Tenant, Viewer};
+use mnemon_engine::{Draft, FoundSkill, Hit, Memory, Query, Sop, ToolSop};
 
 use crate::{ctx, wait};
 
 /// A source of the default tenant; without texts it is never there.
-#[derive(Default)]
 struct Wiki {
+    scope: Scope,
     texts: Vec<&'static str>,
     asked: Mutex<Vec<String>>,
 }
@@ -22,6 +22,10 @@ struct Wiki {
 impl ExternalSource for Wiki {
     fn name(&self) -> &str {
         "wiki"
+    }
+
+    fn scope(&self) -> Scope {
+        self.scope
     }
 
     fn serves(&self, ctx: &Ctx) -> bool {
@@ -56,9 +60,14 @@ impl ExternalSource for Wiki {
 }
 
 fn wiki(texts: &[&'static str]) -> Arc<Wiki> {
+    source_in(Scope::Semantic, texts)
+}
+
+fn source_in(scope: Scope, texts: &[&'static str]) -> Arc<Wiki> {
     Arc::new(Wiki {
+        scope,
         texts: texts.to_vec(),
-        ..Wiki::default()
+        asked: Mutex::default(),
     })
 }
 
@@ -123,4 +132,67 @@ fn an_external_source_is_asked_only_for_its_tenants_and_without_filters_of_recor
     assert_eq!(*source.asked.lock().unwrap(), Vec::<String>::new());
     assert_eq!(search(&memory, &ctx(), Filter::all_of_tenant()).len(), 2);
     assert_eq!(*source.asked.lock().unwrap(), ["harbour opens"]);
+}
+
+fn skills(memory: &Memory, ctx: &Ctx, task_type: Option<&str>) -> Vec<FoundSkill> {
+    let query = "open the harbour gate";
+    let found = memory.procedural();
+    let found = found.search_skills(ctx, &Viewer::Tenant, task_type, query, 3);
+    wait(found).unwrap()
+}
+
+/// A memory with a skill for the task `port_work`, and a source.
+fn skilled(source: &Arc<Wiki>) -> Memory {
+    let memory = memory(source);
+    let sop = Sop {
+        use_when: "The harbour gate is closed".to_owned(),
+        tool_sops: vec![ToolSop {
+            tool: "phone".to_owned(),
+            action: "call the master".to_owned(),
+        }],
+        preferences: String::new(),
+        task_type: Some("port_work".to_owned()),
+        derived_from: Vec::new(),
+        shared: true,
+    };
+    let (ctx, owner) = (ctx(), Owner::default());
+    let added = memory.procedural();
+    wait(added.add_skill(&ctx, &owner, sop, None)).unwrap();
+    memory
+}
+
+#[test]
+fn skills_of_an_external_source_are_fused_with_our_own_and_marked() {
+    let text = "Open the harbour gate\n1. Turn the key.\n2. Push.";
+    let source = source_in(Scope::Procedural, &[text, "Feed a cat"]);
+    let memory = skilled(&source);
+    let found = skills(&memory, &ctx(), None);
+    let marks: Vec<Option<&str>> = found.iter().map(|one| one.external.as_deref()).collect();
+    assert_eq!(marks, [Some("wiki"), None], "the better one first");
+    assert_eq!(found[0].sop.use_when, "Open the harbour gate");
+    let instructions = found[0].instructions.as_deref();
+    assert_eq!(instructions, Some("1. Turn the key.\n2. Push."));
+    assert_eq!(found[1].instructions, None);
+    let typed = skills(&memory, &ctx(), Some("port_work"));
+    let marks: Vec<Option<&str>> = typed.iter().map(|one| one.external.as_deref()).collect();
+    assert_eq!(marks, [None, Some("wiki")], "own skills of the type first");
+    // A search of everything shows it, too; one for documents does not ask.
+    let all = search(&memory, &ctx(), Filter::all_of_tenant());
+    assert!(all.iter().any(|hit| hit.external.is_some()));
+    source.asked.lock().unwrap().clear();
+    let semantic = Filter {
+        scopes: vec![Scope::Semantic],
+        ..Filter::all_of_tenant()
+    };
+    assert_eq!(search(&memory, &ctx(), semantic).len(), 1);
+    assert_eq!(*source.asked.lock().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn skills_are_found_while_their_external_source_fails() {
+    let memory = skilled(&source_in(Scope::Procedural, &[]));
+    let ctx = ctx();
+    assert_eq!(skills(&memory, &ctx, None).len(), 1);
+    let notices = ctx.notices.take().concat();
+    assert!(notices.contains("`wiki` was not searched"), "{notices}");
 }

@@ -1,9 +1,10 @@
 //! Finding documents.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use futures::future::{try_join, try_join_all};
 use mnemon_adapters::external_index::{Audience, Entry, Found, Generation, Question, ServerAnswer};
+use mnemon_core::embed::ModelId;
 use mnemon_core::index::hash;
 use mnemon_core::rank::SIMILAR_WEIGHT;
 use mnemon_core::{Embedding, Id, Probe, Statistics, Tenant, limits};
@@ -206,6 +207,32 @@ impl Milvus {
         Ok(found
             .map(|Found { id, seq, .. }| Entry { id, seq })
             .collect())
+    }
+
+    pub(super) async fn held_vectors(
+        &self,
+        generation: &Generation,
+        tenant: &Tenant,
+        model: &ModelId,
+        ids: &[Id],
+    ) -> Result<HashMap<Id, Vec<f32>>, Failure> {
+        let collection = schema::vectors_of(generation, model);
+        let keys = ids.iter().map(|id| schema::key(tenant, id.as_str()));
+        let keys: Vec<String> = keys.collect();
+        let wanted = filter::keys(keys.iter().map(String::as_str));
+        let fields = ["id", "version", schema::MEANING];
+        let columns = self.client.rows(&collection, wanted, &fields, ids.len());
+        let columns = match columns.await {
+            // No document has a vector of this model.
+            Err(Failure::Missing) => return Ok(HashMap::new()),
+            columns => columns?,
+        };
+        let vectors = self
+            .client
+            .dense(&columns, schema::MEANING, model.dimension)?;
+        let found = self.client.found(&columns, &vec![0.0; vectors.len()])?;
+        let ids = found.into_iter().map(|found| found.id);
+        Ok(ids.zip(vectors).collect())
     }
 
     pub(super) async fn find_speakers(

@@ -9,7 +9,7 @@ use mnemon_testkit::index_operations::{ids_of, put, words};
 use mnemon_testkit::make::{Remade, at, grant, id, note};
 
 use crate::Indexed;
-use crate::lite::drop_indexes;
+use crate::lite::{delete_vectors, drop_indexes};
 
 /// A probe for what this text means.
 pub(crate) async fn near(text: &str) -> Probe {
@@ -154,4 +154,19 @@ async fn rare_words_weigh_more_than_frequent_ones() {
     let statistics = answer.statistics.unwrap();
     assert_eq!(statistics.documents, 21);
     assert_eq!(statistics.documents_with, [20, 1]);
+}
+
+#[tokio::test]
+async fn a_check_finds_vectors_that_the_server_has_lost() {
+    let indexed = Indexed::new();
+    let (index, g) = (indexed.index(), grant(at(0)));
+    put(&*indexed.store, "a", "green tea").await;
+    put(&*indexed.store, "b", "black tea").await;
+    let compared = index.compare(&g).await.unwrap();
+    assert_eq!((compared.vectors, compared.misplaced), (Some(2), 0));
+    assert_eq!(delete_vectors(&indexed.url, "a"), 1);
+    let compared = index.compare(&g).await.unwrap();
+    assert_eq!((compared.missing, compared.misplaced), (0, 1));
+    assert_eq!(compared.examples, [id("a")]);
+    assert!(!compared.is_complete());
 }

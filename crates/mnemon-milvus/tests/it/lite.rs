@@ -87,11 +87,30 @@ for collection in client.list_collections():
             client.drop_index(collection, index)
             dropped += 1
 print(dropped)";
+    by_official_client(url, SCRIPT, metric)
+}
+
+/// Deletes the vectors of the record with this id, by the official client. Returns from how many
+/// collections.
+pub(crate) fn delete_vectors(url: &str, id: &str) -> usize {
+    const SCRIPT: &str = "import sys; from pymilvus import MilvusClient
+_, address, name, id = sys.argv
+client, deleted = MilvusClient(uri=address), 0
+for collection in client.list_collections():
+    if collection.startswith(name + '_g') and '_v' in collection[len(name) + 2:]:
+        client.delete(collection, filter=f'id == \"{id}\"')
+        deleted += 1
+print(deleted)";
+    by_official_client(url, SCRIPT, id)
+}
+
+/// The number that a script prints, which gets the address, the name of the index and a word.
+fn by_official_client(url: &str, script: &str, word: &str) -> usize {
     let place = url.strip_prefix("milvus://").unwrap();
     let (address, name) = place.split_once('/').unwrap();
     let program = std::env::var(PROGRAM).unwrap();
     let ran = Command::new(Path::new(&program).with_file_name("python"))
-        .args(["-c", SCRIPT, &format!("http://{address}"), name, metric])
+        .args(["-c", script, &format!("http://{address}"), name, word])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();

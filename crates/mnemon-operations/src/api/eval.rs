@@ -11,18 +11,20 @@ pub mod locomo;
 mod measure;
 mod store;
 
+use std::time::{Duration, Instant};
+
 use mnemon_core::rank::{Recipe, Steps};
 use mnemon_core::{Ctx, Invalid, text};
 use serde::Serialize;
 
 use crate::Error;
-use crate::config::Config;
+use crate::config::{BUILTIN, Config, without_passwords};
 use answer::{AnswerReport, Answerer, Answering};
 use compare::{Comparison, EarlierRun};
 use dataset::{Conversation, Dataset, Question};
 use measure::Grade;
 pub use measure::{Estimate, Estimates, Measured, Row};
-use store::FilledStore;
+use store::{FilledStore, Place};
 
 /// The recipes that are measured by default.
 pub const RECIPES: [Recipe; 3] = [Recipe::Hybrid, Recipe::Words, Recipe::Meaning];
@@ -34,6 +36,8 @@ pub struct Request {
     pub setup: Setup,
     /// The store that is filled; one in memory otherwise.
     pub place: Option<String>,
+    /// The index in a search server that searches use; the store's own otherwise. It needs a place.
+    pub index: Option<String>,
     /// Whether and how a language model answers the questions.
     pub answering: Option<Answering>,
     /// The run to compare with.
@@ -96,6 +100,9 @@ pub struct Response {
     pub format: &'static str,
     pub embedder: String,
     pub reranker: String,
+    /// The URL of the index, or `builtin`.
+    pub index: String,
+    pub timing: Timing,
     #[serde(flatten)]
     pub setup: Setup,
     pub conversations: usize,
@@ -109,6 +116,33 @@ pub struct Response {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
     pub questions: Vec<Measured>,
+}
+
+/// How long the run took.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Timing {
+    /// Seconds for storing, embedding and indexing all records.
+    pub write_s: f64,
+    /// Milliseconds for one search, on average.
+    pub search_ms: f64,
+}
+
+/// Adds up the time that a run takes.
+#[derive(Default)]
+struct Clock {
+    writing: Duration,
+    searching: Duration,
+    searches: u32,
+}
+
+impl Clock {
+    fn timing(&self) -> Timing {
+        let search = self.searching / self.searches.max(1);
+        Timing {
+            write_s: self.writing.as_secs_f64(),
+            search_ms: search.as_secs_f64() * 1000.0,
+        }
+    }
 }
 
 impl Request {
@@ -141,15 +175,24 @@ pub async fn run(
     let answerer = |how| Answerer::new(config, ctx, how, &request.dataset);
     let mut answerer = request.answering.map(answerer).transpose()?;
     let is_capped = request.dataset.is_recall_capped;
-    let mut questions = Vec::new();
+    let (mut questions, mut clock) = (Vec::new(), Clock::default());
     for (number, conversations) in request.stores().enumerate() {
-        let place = request.place.as_deref().map(|url| (url, number));
+        let place = request.place.as_deref().map(|store| Place {
+            store,
+            index: request.index.as_deref(),
+            number,
+        });
+        let began = Instant::now();
         let store = FilledStore::open(config, ctx, request.setup, conversations, place)?;
         store.fill(&mut progress).await?;
+        clock.writing += began.elapsed();
         for (number, conversation) in conversations.iter().enumerate() {
             for question in &conversation.questions {
                 for recipe in &request.recipes {
+                    let began = Instant::now();
                     let found = store.search(number, question, *recipe).await?;
+                    clock.searching += began.elapsed();
+                    clock.searches += 1;
                     let grade = measure::grade(&found, &question.expected, is_capped);
                     let mut measured = Measured::new(*recipe, question, grade);
                     if let Some(answerer) = &mut answerer {
@@ -166,7 +209,9 @@ pub async fn run(
         }
     }
     let report = answerer.map(Answerer::into_report);
-    respond(config, &request, questions, report)
+    let mut response = respond(config, &request, questions, report)?;
+    response.timing = clock.timing();
+    Ok(response)
 }
 
 impl Measured {
@@ -208,6 +253,11 @@ fn respond(
         format: request.dataset.format,
         embedder: config.embedder.value.to_string(),
         reranker: config.reranker.value.to_string(),
+        index: request
+            .index
+            .as_deref()
+            .map_or(BUILTIN.to_owned(), without_passwords),
+        timing: Timing::default(),
         setup: request.setup,
         conversations: conversations.len(),
         records: request.dataset.entries(),

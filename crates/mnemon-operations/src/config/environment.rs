@@ -101,7 +101,7 @@ impl Environment {
     }
 
     /// The value of a variable that a setting names; empty is as good as unset.
-    pub(super) fn get_named(&self, name: &str) -> Option<&str> {
+    pub fn get_named(&self, name: &str) -> Option<&str> {
         let value = self.vars.get(std::ffi::OsStr::new(name))?.to_str()?;
         Some(value.trim()).filter(|value| !value.is_empty())
     }

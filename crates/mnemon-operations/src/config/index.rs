@@ -9,7 +9,7 @@ keys! {
 }
 
 /// The index of the store itself.
-const BUILTIN: &str = "builtin";
+pub const BUILTIN: &str = "builtin";
 
 /// The index that searches use, and the credentials of its server.
 #[derive(Debug, Clone)]
@@ -39,6 +39,17 @@ impl IndexSettings {
             user: env.get(env_vars::MNEMON_INDEX_USER)?.map(str::to_owned),
             password: password.map(Secret::new),
         })
+    }
+
+    /// The settings of the index at this URL. The credentials are for the configured index only.
+    pub(crate) fn of_url(&self, url: &str) -> Self {
+        match self.url.value == url {
+            true => self.clone(),
+            false => Self {
+                url: Sourced::default(url.to_owned()),
+                ..Self::default()
+            },
+        }
     }
 
     /// The URL of an index in a search server; `None` stands for the index of the store.

@@ -82,9 +82,15 @@ impl Reader<'_> {
             ("inmemory", _) => "ram:".to_owned(),
             ("jsonl", Some((_, folder, _))) => format!("jsonl:{folder}"),
             ("jsonl", None) => return Err(self.wrong(line, "storage.directory is missing")),
+            // The service is the one of long_term.url; the store keeps its usual place.
+            ("mem0" | "zep", _) => {
+                let (key, is_on) = ("notes.long_term".to_owned(), "true".to_owned());
+                return Ok(Some((key, is_on, line)));
+            }
             (other, _) => {
                 let other = other.escape_debug();
-                let what = format!("the backend `{other}` is not one of: inmemory, jsonl");
+                let what =
+                    format!("the backend `{other}` is not one of: inmemory, jsonl, mem0, zep");
                 return Err(self.wrong(line, &what));
             }
         };

@@ -8,7 +8,7 @@ use mnemon_core::{Namespace, limits};
 use mnemon_engine::Safety;
 use mnemon_engine::notes::{MaxEntries, NamespaceLimits, NotesConfig};
 
-use super::risk::{DELETES, HARMLESS, OPENS, WEAKENS};
+use super::risk::{DELETES, HARMLESS, OPENS, SENDS, WEAKENS};
 use super::{
     Config, ConfigError, Keeping, Key, Layers, Origin, Sourced, file_key, key, keys, parse_bool,
     parse_word,
@@ -24,6 +24,7 @@ keys! {
     MIN_SCORE = file_key("notes.min_score", HARMLESS);
     RECIPE = file_key("notes.recipe", HARMLESS);
     INCLUDE_CONTENT = file_key("notes.include_content", WEAKENS);
+    IN_LONG_TERM = file_key("notes.long_term", SENDS);
     PREVIEW_CHARS = file_key("notes.preview_chars", HARMLESS);
     MCP_NAMESPACE = file_key("mcp.namespace", DELETES);
     ROOT = key("notes.root", env_vars::MNEMON_NOTES_ROOT, OPENS);
@@ -41,6 +42,8 @@ pub struct NoteSettings {
     pub recipe: Sourced<Recipe>,
     pub include_content: Sourced<bool>,
     pub preview_chars: Sourced<usize>,
+    /// Whether the service of `long_term.url` gets notes, too.
+    pub in_long_term: Sourced<bool>,
     /// The namespace of a note that an MCP client adds without naming one.
     pub mcp_namespace: Sourced<Namespace>,
     /// The folder below which a note's content may be read from a file.
@@ -71,6 +74,7 @@ impl Default for NoteSettings {
             recipe: Sourced::default(plain.recipe),
             include_content: Sourced::default(plain.include_content),
             preview_chars: Sourced::default(plain.preview_chars),
+            in_long_term: Sourced::default(plain.in_long_term),
             mcp_namespace: Sourced::default(Namespace::LongTerm),
             root: Sourced::default(PathBuf::from(".")),
             secrets: Sourced::default(Safety::default().secrets),
@@ -104,6 +108,7 @@ impl NoteSettings {
                 parse_bool,
             )?,
             preview_chars: layers.read(&PREVIEW_CHARS, plain.preview_chars.value, content)?,
+            in_long_term: layers.read(&IN_LONG_TERM, plain.in_long_term.value, parse_bool)?,
             mcp_namespace: layers.read(&MCP_NAMESPACE, plain.mcp_namespace.value, parse_word)?,
             root: layers.folder(&ROOT, layers.env.in_project("."))?,
             secrets: layers.read(&SECRETS, plain.secrets.value, parse_word)?,
@@ -135,6 +140,7 @@ impl Config {
             recipe: notes.recipe.value,
             include_content: notes.include_content.value,
             preview_chars: notes.preview_chars.value,
+            in_long_term: notes.in_long_term.value,
         }
     }
 

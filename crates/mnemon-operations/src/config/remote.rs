@@ -1,6 +1,6 @@
 //! `[long_term]` and `[external.NAME]`: memories and knowledge that other services keep.
 
-use mnemon_core::{Invalid, Tenant};
+use mnemon_core::{Invalid, Scope, Tenant};
 
 use super::file::{EXTERNAL, File, Free, nearest};
 use super::risk::SENDS;
@@ -29,12 +29,13 @@ const MOST_SOURCES: usize = 8;
 /// The word for every tenant.
 const ALL: &str = "*";
 /// Keys of `[external.NAME]`.
-const EXTERNAL_KEYS: [&str; 10] = [
+const EXTERNAL_KEYS: [&str; 11] = [
     "url",
     "key_env",
     "timeout_ms",
     "limit",
     "tenants",
+    "scope",
     "text",
     "title",
     "source",
@@ -72,6 +73,8 @@ pub struct ExternalSettings {
     pub limit: usize,
     /// The tenants that may ask it; `None` stands for all.
     pub tenants: Option<Vec<Tenant>>,
+    /// Semantic, or procedural for a source of skills.
+    pub scope: Scope,
     /// Names of fields.
     pub text: String,
     pub title: Option<String>,
@@ -181,6 +184,7 @@ fn external(file: &File, name: &str, env: &Environment) -> Result<ExternalSettin
         timeout_ms: EXTERNAL_TIMEOUT_MS,
         limit: EXTERNAL_LIMIT as usize,
         tenants: Some(vec![Tenant::default()]),
+        scope: Scope::Semantic,
         text: "text".to_owned(),
         title: None,
         source: None,
@@ -232,6 +236,7 @@ impl ExternalSettings {
             }
             "limit" => self.limit = between(value, MOST_EXTERNAL_LIMIT, "hits")? as usize,
             "tenants" => self.tenants = parse_tenants(value)?,
+            "scope" => self.scope = parse_scope(value)?,
             "text" => self.text = check_field(value)?,
             "title" => self.title = field()?,
             "source" => self.source = field()?,
@@ -249,6 +254,17 @@ fn check_field(name: &str) -> Result<String, String> {
         false => Err(format!(
             "`{}` is not the name of a field: use letters, digits, _, -, @ and dots",
             name.escape_debug()
+        )),
+    }
+}
+
+fn parse_scope(text: &str) -> Result<Scope, String> {
+    match text.parse() {
+        Ok(scope @ (Scope::Semantic | Scope::Procedural)) => Ok(scope),
+        _ => Err(format!(
+            "`{}` is not a scope of external sources: write `semantic` for documents, or \
+             `procedural` for skills",
+            text.escape_debug()
         )),
     }
 }

@@ -360,6 +360,8 @@ fn the_documents_own_file_is_taken_as_it_is() {
     let namespace = with_json(short).unwrap().notes.mcp_namespace.value;
     assert_eq!(namespace, mnemon_core::Namespace::ShortTerm);
     assert_eq!(with_json(few).unwrap().notes_config().top_k, 3);
+    let mem0 = r#"{"storage":{"defaultBackend":"mem0"}}"#;
+    assert!(with_json(mem0).unwrap().notes_config().in_long_term);
 }
 
 #[test]
@@ -368,8 +370,8 @@ fn mistakes_in_the_documents_own_file_are_named() {
         ("{", "memory.json:1"),
         ("[]", "is not a JSON object"),
         (
-            r#"{"storage":{"defaultBackend":"mem0"}}"#,
-            "inmemory, jsonl",
+            r#"{"storage":{"defaultBackend":"redis"}}"#,
+            "inmemory, jsonl, mem0, zep",
         ),
         (
             r#"{"storage":{"defaultBackend":"jsonl"}}"#,

@@ -20,9 +20,14 @@ pub struct IndexChecked {
     pub outdated: u64,
     /// Entries of the index whose records are gone. No search shows them.
     pub leftover: u64,
+    /// Vectors that were compared; absent if the server does not return vectors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vectors: Option<u64>,
+    /// Records whose vector in the index is missing or another one.
+    pub misplaced: u64,
     /// Whether a search can find every record.
     pub complete: bool,
-    /// Some of the records that are missing or outdated.
+    /// Some of the records that are missing, outdated or misplaced.
     pub examples: Vec<Id>,
 }
 
@@ -51,6 +56,8 @@ impl Operation for IndexCheck {
                 missing: 0,
                 outdated: 0,
                 leftover: 0,
+                vectors: None,
+                misplaced: 0,
                 complete: true,
                 examples: Vec::new(),
             });
@@ -63,6 +70,8 @@ impl Operation for IndexCheck {
             missing: found.missing,
             outdated: found.outdated,
             leftover: found.leftover,
+            vectors: found.vectors,
+            misplaced: found.misplaced,
             complete: found.is_complete(),
             examples: found.examples,
         })

@@ -93,3 +93,24 @@ pub(super) fn hits(
     })
     .collect()
 }
+
+/// The names of documents that have this field, and its numbers.
+pub(super) fn vectors(
+    client: &Client,
+    answer: &Value,
+    field: &str,
+) -> Result<Vec<(String, Vec<f32>)>, StoreError> {
+    let unreadable = || client.unreadable("documents with a name");
+    let documents = answer["docs"].as_array().ok_or_else(unreadable)?;
+    let mut found = Vec::new();
+    for document in documents {
+        let name = document["_id"].as_str().ok_or_else(unreadable)?;
+        let numbers = document["_source"][field].as_array();
+        let numbers = numbers.map(|numbers| numbers.iter().filter_map(Value::as_f64));
+        if let Some(numbers) = numbers {
+            let vector = numbers.map(|number| number as f32).collect();
+            found.push((name.to_owned(), vector));
+        }
+    }
+    Ok(found)
+}

@@ -194,6 +194,13 @@ impl Data {
                 let search = parse(body);
                 self.with(name, |index| (200, matching::search(&search, &index.docs)))
             }
+            ("POST", [name, "_mget"]) => {
+                let (body, fields) = (parse(body), parameters.get("_source_includes"));
+                let Some(fields) = fields.filter(|_| body.as_object().unwrap().len() == 1) else {
+                    return unknown("an _mget with other members");
+                };
+                self.with(name, |index| (200, index.get_all(&body["ids"], fields)))
+            }
             ("POST", [name, "_msearch"]) => self.searches(name, body),
             _ => unknown(&format!("{method} {path:?}")),
         }
@@ -381,6 +388,24 @@ impl Index {
             }
             None => (404, json!({"found": false})),
         }
+    }
+
+    /// Documents with one field of each.
+    fn get_all(&self, ids: &Value, field: &str) -> Value {
+        let ids = ids
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|id| id.as_str().unwrap());
+        let docs = ids.map(|id| match self.docs.get(id) {
+            Some(doc) => {
+                let value = doc.source.get(field);
+                let source = value.map_or(json!({}), |value| json!({field: value}));
+                json!({"_id": id, "found": true, "_source": source})
+            }
+            None => json!({"_id": id, "found": false}),
+        });
+        json!({"docs": docs.collect::<Vec<_>>()})
     }
 
     /// The status of one item of a bulk request.

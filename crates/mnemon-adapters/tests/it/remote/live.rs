@@ -10,6 +10,7 @@ const USER: &str = "mnemon-live-test";
 #[tokio::test]
 async fn a_live_service_takes_messages_and_answers() {
     let Ok(url) = std::env::var("MNEMON_TEST_REMOTE_URL") else {
+        eprintln!("SKIPPED: MNEMON_TEST_REMOTE_URL names no live service");
         return;
     };
     let key = std::env::var("MNEMON_TEST_REMOTE_KEY").ok();

@@ -53,7 +53,10 @@ fn head(note: &NoteView, door: &mut Door) -> Result<(), Error> {
         .iter()
         .map(|score| format!("{score:>6}"))
         .collect();
-    parts.push(note.id.to_string());
+    parts.push(match &note.external {
+        Some(source) => format!("from {}", text::one_line(source)),
+        None => note.id.to_string(),
+    });
     parts.push(text::local(note.created_at));
     parts.push(note.namespace.to_string());
     if !note.tags.is_empty() {

@@ -64,6 +64,8 @@ pub struct Material {
     pub order: i64,
     /// The file that it was read from, if it was: others may have written it.
     pub file: Option<String>,
+    /// The external source that it comes from, if it is not a record. It is shown instead of a file.
+    pub external: Option<String>,
     /// Who said it, if it is a turn.
     pub role: Option<Role>,
     /// Whether it is taken before anything else.
@@ -81,6 +83,7 @@ impl Material {
             value: 1.0,
             order: 0,
             file: None,
+            external: None,
             role: None,
             pinned: false,
         }

@@ -82,14 +82,15 @@ fn markdown_item(material: &Material, text: &str, is_cut: bool) -> String {
     if material.section == Section::Turns {
         let _ = write!(out, " {}", role_word(material.role));
     }
-    if let Some(file) = &material.file {
-        let _ = match file_word(file) {
-            word if word.is_empty() => write!(out, " (from a file)"),
-            word => write!(out, " (from the file {word})"),
-        };
-    }
+    let from = (material.external.as_deref(), material.file.as_deref());
+    let _ = match (from.0.map(name_word), from.1.map(name_word)) {
+        (Some(name), _) => write!(out, " (from the external source {name})"),
+        (None, Some(word)) if word.is_empty() => write!(out, " (from a file)"),
+        (None, Some(word)) => write!(out, " (from the file {word})"),
+        (None, None) => Ok(()),
+    };
     if is_cut {
-        let _ = write!(out, " (cut; the rest is in record {id})");
+        let _ = write!(out, " (cut; the rest is in {})", rest_of(material));
     }
     out.push('\n');
     out.push_str(&quoted(&plain(text)));
@@ -114,16 +115,18 @@ fn xml_item(material: &Material, text: &str, is_cut: bool) -> String {
         _ => ("item", String::new()),
     };
     let cut = match is_cut {
-        true => format!(" cut=\"the rest is in record {id}\""),
+        true => format!(" cut=\"the rest is in {}\"", escape(&rest_of(material))),
         false => String::new(),
     };
-    let file = match material.file.as_deref().map(file_word) {
-        Some(word) if word.is_empty() => " origin=\"file\"".to_owned(),
-        Some(word) => format!(" file=\"{word}\""),
-        None => String::new(),
+    let from = (material.external.as_deref(), material.file.as_deref());
+    let from = match (from.0.map(name_word), from.1.map(name_word)) {
+        (Some(name), _) => format!(" external=\"{name}\""),
+        (None, Some(word)) if word.is_empty() => " origin=\"file\"".to_owned(),
+        (None, Some(word)) => format!(" file=\"{word}\""),
+        (None, None) => String::new(),
     };
     let text = escape(&plain(text));
-    format!("<{tag} id=\"{id}\"{role}{file}{cut}>{text}</{tag}>\n")
+    format!("<{tag} id=\"{id}\"{role}{from}{cut}>{text}</{tag}>\n")
 }
 
 /// A line of the list of what was left out.
@@ -149,7 +152,7 @@ pub(super) fn turn_message(material: &Material, text: &str, is_cut: bool) -> Cha
         _ => text,
     };
     if is_cut {
-        let _ = write!(content, "\n[cut; the rest is in record {}]", material.id);
+        let _ = write!(content, "\n[cut; the rest is in {}]", rest_of(material));
     }
     let role = match material.role {
         Some(Role::Assistant) => "assistant",
@@ -161,13 +164,21 @@ pub(super) fn turn_message(material: &Material, text: &str, is_cut: bool) -> Cha
     }
 }
 
-/// Characters of a file's name that are shown.
-const FILE_CHARS: usize = 120;
+/// Where a reader finds the whole of a text that was cut.
+fn rest_of(material: &Material) -> String {
+    match &material.external {
+        Some(_) => "the external source".to_owned(),
+        None => format!("record {}", material.id),
+    }
+}
 
-/// A file's name stands outside the quoted text, so that it must not be able to say anything: no
+/// Characters of the name of a file or source that are shown.
+const NAME_CHARS: usize = 120;
+
+/// The name of a file or source stands outside the quoted text, so that it must not be able to say anything: no
 /// spaces, no quotes, nothing that begins or ends a mark.
-fn file_word(file: &str) -> String {
-    let letters = file.chars().take(FILE_CHARS).map(|c| match c {
+fn name_word(name: &str) -> String {
+    let letters = name.chars().take(NAME_CHARS).map(|c| match c {
         c if c.is_alphanumeric() || "._-/".contains(c) => c,
         _ => '_',
     });
@@ -284,6 +295,26 @@ mod tests {
                 "{shown}"
             );
         }
+    }
+
+    #[test]
+    fn text_of_an_external_source_is_marked_with_its_name() {
+        let id: Id = "d1".parse().unwrap();
+        let material = Material {
+            file: Some("a.md".to_owned()),
+            external: Some("wi)ki".to_owned()),
+            ..Material::new(Section::Skills, id, "tea")
+        };
+        let shown = item(Form::Markdown, &material, "tea", false);
+        let expected = "\n[d1] (from the external source wi_ki)\n> tea\n";
+        assert_eq!(shown, expected);
+        let shown = item(Form::Xml, &material, "tea", false);
+        assert_eq!(shown, "<item id=\"d1\" external=\"wi_ki\">tea</item>\n");
+        let shown = item(Form::Markdown, &material, "tea", true);
+        assert!(
+            shown.contains("the rest is in the external source"),
+            "{shown}"
+        );
     }
 
     #[test]

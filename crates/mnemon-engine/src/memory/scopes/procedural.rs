@@ -1,5 +1,6 @@
 //! How things are done: skills, as standard operating procedures.
 
+use futures::future::join;
 use mnemon_core::learn::{Evidence, Rate};
 use mnemon_core::{
     Ctx, Expect, Filter, Id, IdempotencyKey, Invalid, Kind, Owner, Receipt, Record, Scope, Viewer,
@@ -12,8 +13,9 @@ use super::semantic::unbound;
 use crate::records::draft::to_json;
 use crate::records::naming::{check_name, check_task_type, tag};
 use crate::records::{Draft, Error, Records};
-use crate::search::Query;
+use crate::search::external::{External, merge};
 use crate::search::retrieve::Enough;
+use crate::search::{Hit, Query};
 
 /// How many skills are found when nobody says.
 pub const TOP_SKILLS: usize = 3;
@@ -25,6 +27,7 @@ const SPARE: usize = 8;
 #[derive(Clone, Copy)]
 pub struct Procedural<'a> {
     pub(crate) records: &'a Records,
+    pub(crate) external: External<'a>,
 }
 
 /// A procedure that was learnt.
@@ -70,6 +73,12 @@ pub struct FoundSkill {
     /// What it rests on, if it was learnt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<ToldEvidence>,
+    /// The external source that has it; such a skill is not a record of this store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<String>,
+    /// The instructions of an external skill, which has no `tool_sops`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
 }
 
 /// What a skill or a rule rests on, in short.
@@ -203,15 +212,20 @@ impl Procedural<'_> {
             count: top_k,
             of: is_told,
         };
-        let found = self
+        let own = self
             .records
             .search_each(ctx, &query, &filters, Some(enough));
-        let answers = found.await?;
+        let external = self.external.search(self.records, ctx, &query);
+        let (own, external) = join(own, external).await;
+        let mut own = own?;
+        // The last answer holds skills of all types; external skills have none.
+        let all = own.pop().unwrap_or_default();
+        own.push(merge(all, external, query.limit));
         let mut found: Vec<FoundSkill> = Vec::new();
-        for hit in answers.into_iter().flatten() {
+        for hit in own.into_iter().flatten() {
             let known = found.iter().any(|skill| skill.id == hit.record.id);
             if !known && found.len() < top_k && is_told(&hit.record) {
-                found.push(skill(hit.record, hit.score));
+                found.push(skill(hit));
             }
         }
         Ok(found)
@@ -278,13 +292,29 @@ pub(crate) fn sop_of(record: Record) -> Sop {
     })
 }
 
-fn skill(record: Record, score: f64) -> FoundSkill {
-    let evidence = told_evidence(&record);
-    FoundSkill {
-        id: record.id.clone(),
+fn skill(hit: Hit) -> FoundSkill {
+    let Hit {
         score,
+        external,
+        record,
+        ..
+    } = hit;
+    let (id, evidence) = (record.id.clone(), told_evidence(&record));
+    let mut sop = sop_of(record);
+    let mut instructions = None;
+    if external.is_some()
+        && let Some((first, below)) = sop.use_when.split_once('\n')
+    {
+        instructions = Some(below.trim().to_owned()).filter(|text| !text.is_empty());
+        sop.use_when = first.trim_end().to_owned();
+    }
+    FoundSkill {
+        id,
+        score,
+        sop,
         evidence,
-        sop: sop_of(record),
+        external,
+        instructions,
     }
 }
 

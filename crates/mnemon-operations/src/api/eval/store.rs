@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::dataset::{Conversation, Entry, Question};
 use super::measure::DEPTHS;
 use super::{CopyStyle, SearchFilter, Setup, Stores};
-use crate::config::{Config, Keeping, Sourced};
+use crate::config::{BUILTIN, Config, Keeping, Sourced};
 use crate::{Error, wiring};
 
 /// Records that are written at once.
@@ -23,6 +23,16 @@ const ADDED_WORDS: [&str; 4] = [
     "Just so you know:",
     "One more time:",
 ];
+
+/// A store that is filled, instead of one in memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) store: &'a str,
+    /// The index in a search server, instead of the store's own.
+    pub(super) index: Option<&'a str>,
+    /// The number of the tenant.
+    pub(super) number: usize,
+}
 
 pub(super) struct FilledStore<'a> {
     memory: Memory,
@@ -40,12 +50,13 @@ impl<'a> FilledStore<'a> {
         ctx: &Ctx,
         setup: Setup,
         conversations: &'a [Conversation],
-        place: Option<(&str, usize)>,
+        place: Option<Place<'_>>,
     ) -> Result<Self, Error> {
         let forever = Keeping {
             ttl_days: Sourced::default(None),
             max_entries: Sourced::default(None),
         };
+        let index = place.and_then(|place| place.index).unwrap_or(BUILTIN);
         let config = Config {
             embedder: config.embedder.clone(),
             embedder_key: config.embedder_key.clone(),
@@ -53,11 +64,12 @@ impl<'a> FilledStore<'a> {
             onnxruntime: config.onnxruntime.clone(),
             short_term: forever.clone(),
             long_term: forever,
-            ..Config::for_store(place.map_or("ram:", |(url, _)| url))
+            index: config.index.of_url(index),
+            ..Config::for_store(place.map_or("ram:", |place| place.store))
         };
         let tenant = match place {
             None => Tenant::default(),
-            Some((_, number)) => format!("eval-{}-{number}", ctx.now.millis()).parse()?,
+            Some(Place { number, .. }) => format!("eval-{}-{number}", ctx.now.millis()).parse()?,
         };
         let wired = wiring::open(&config)?;
         ctx.notices.extend(wired.notices);
@@ -77,7 +89,7 @@ impl<'a> FilledStore<'a> {
         for (number, conversation) in self.conversations.iter().enumerate() {
             for copy in 0..self.setup.copies {
                 for (index, entry) in conversation.entries.iter().enumerate() {
-                    let place = Place {
+                    let place = EntryId {
                         conversation: number,
                         entry: index,
                         copy,
@@ -89,7 +101,9 @@ impl<'a> FilledStore<'a> {
                 }
             }
         }
-        self.write(&ctx, &mut batch, progress).await
+        self.write(&ctx, &mut batch, progress).await?;
+        // An index in a search server is brought up to the store, so that no search waits for it.
+        Ok(self.memory.records().warm(&ctx).await?)
     }
 
     async fn write(
@@ -109,7 +123,7 @@ impl<'a> FilledStore<'a> {
 
     /// The record of an entry. A copy of a session is a session of its own, so that the messages
     /// around a message are the same in each.
-    fn draft(&self, place: Place, entry: &Entry, conversation: &str) -> Result<Draft, Error> {
+    fn draft(&self, place: EntryId, entry: &Entry, conversation: &str) -> Result<Draft, Error> {
         let id: Id = place.to_string().parse()?;
         let content = match (self.setup.copy_style, place.copy) {
             (_, 0) | (CopyStyle::Exact, _) => entry.content.clone(),
@@ -194,7 +208,7 @@ impl<'a> FilledStore<'a> {
     ) -> Result<Vec<Option<usize>>, Error> {
         let hits = self.find(number, question, recipe, limit).await?;
         let places = hits.iter().map(|hit| hit.record.id.as_str().parse().ok());
-        let entry = |place: Option<Place>| {
+        let entry = |place: Option<EntryId>| {
             let place = place.filter(|place| place.conversation == number);
             place.map(|place| place.entry)
         };
@@ -293,13 +307,13 @@ fn end(conversation: &Conversation) -> Time {
 
 /// Where a record comes from; its id says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct EntryId {
     conversation: usize,
     entry: usize,
     copy: usize,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for EntryId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Ids in the order of the entries: equal hits come in this order.
         let Self {
@@ -311,7 +325,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-impl std::str::FromStr for Place {
+impl std::str::FromStr for EntryId {
     type Err = std::num::ParseIntError;
 
     fn from_str(id: &str) -> Result<Self, Self::Err> {
@@ -423,12 +437,12 @@ mod tests {
 
     #[test]
     fn ids_say_where_a_record_comes_from() {
-        let place = Place {
+        let place = EntryId {
             conversation: 12,
             entry: 345,
             copy: 2,
         };
         assert_eq!(place.to_string().parse(), Ok(place));
-        assert!("other".parse::<Place>().is_err());
+        assert!("other".parse::<EntryId>().is_err());
     }
 }

@@ -21,7 +21,7 @@ fn external_sources_are_read_with_their_defaults() {
     let config = with_file(
         "[long_term]\nurl = \"mem0+https://api.mem0.ai\"\ntimeout_s = 3\n\
          [external.wiki]\nurl = \"kb+https://wiki.example/find\"\nkey_env = \"MNEMON_WIKI_KEY\"\n\
-         tenants = \"*\"\ntext = \"body.text\"\n\
+         tenants = \"*\"\nscope = \"procedural\"\ntext = \"body.text\"\n\
          [external.docs]\nurl = \"opensearch+https://search.example/docs\"\n",
     )
     .unwrap();
@@ -43,6 +43,10 @@ fn external_sources_are_read_with_their_defaults() {
     );
     assert_eq!(docs.tenants, Some(vec![Tenant::default()]));
     assert_eq!((docs.limit, docs.timeout_ms), (10, 1_500));
+    assert_eq!(
+        (docs.scope, wiki.scope),
+        (Scope::Semantic, Scope::Procedural)
+    );
     assert!(docs.key.is_none());
     assert_eq!(config.notices, Vec::<String>::new());
 }
@@ -65,6 +69,10 @@ fn wrong_settings_of_external_sources_are_refused() {
         (
             &format!("[external.w]\n{url}key_env = \"MNEMON_LLM_KEY\"\n"),
             "one for this source alone",
+        ),
+        (
+            &format!("[external.w]\n{url}scope = \"dialog\"\n"),
+            "`procedural` for skills",
         ),
         (
             &format!("[external.w]\n{url}key_env = \"PATH\"\n"),

@@ -53,6 +53,12 @@ async fn find(served: &Served, mut call: Call) -> Result<Answer, Error> {
 
 fn skill(skill: &FoundSkill) -> String {
     let mut text = format!("When: {}\n", skill.sop.use_when);
+    if let Some(source) = &skill.external {
+        text.push_str(&format!("External source: {source}\n"));
+    }
+    if let Some(instructions) = &skill.instructions {
+        text.push_str(&format!("{instructions}\n"));
+    }
     for (n, step) in skill.sop.tool_sops.iter().enumerate() {
         text.push_str(&format!("{}. {}: {}\n", n + 1, step.tool, step.action));
     }

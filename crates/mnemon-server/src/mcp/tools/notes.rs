@@ -288,6 +288,9 @@ fn line(note: &NoteView) -> String {
     for part in [kind, note.score.as_deref()].into_iter().flatten() {
         head.push_str(&format!(" {part}"));
     }
+    if let Some(source) = &note.external {
+        head.push_str(&format!(" external source: {source}"));
+    }
     if let Some(source) = &note.source {
         head.push_str(&format!(" from: {source}"));
     }
