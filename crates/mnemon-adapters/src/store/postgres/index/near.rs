@@ -35,10 +35,11 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Dimensions that an index of half-precision vectors may have.
 pub(in crate::store::postgres) const MOST_DIMENSIONS: usize = 4000;
 
-/// The statement that inserts what records are found by.
+/// The statement that inserts what records are found by. As columns of a select the lists are read
+/// row by row; in a FROM clause each would first be copied into a table (10 % slower).
 pub(in crate::store::postgres) fn insert(with_near: bool) -> String {
     let (column, value, list) = match with_near {
-        true => (", near", ", n.near", ", $18::halfvec[]"),
+        true => (", near", ", n.near", ", unnest($18::halfvec[]) AS near"),
         false => ("", "", ""),
     };
     format!(
@@ -47,11 +48,13 @@ pub(in crate::store::postgres) fn insert(with_near: bool) -> String {
          SELECT $1, n.seq, n.terms, n.speaker, n.tags, n.model, n.scale, n.codes, n.created,
             n.expires, n.audience, n.conversation, n.draw, n.named,
             ($15::integer[])[n.first_word:n.last_word]{value}
-         FROM unnest($2::bigint[], $3::bytea[], $4::text[], $5::text[], $6::bigint[], $7::real[],
-            $8::bytea[], $9::bigint[], $10::bigint[], $11::text[], $12::bigint[], $13::integer[],
-            $14::text[], $16::integer[], $17::integer[]{list})
-            AS n(seq, terms, speaker, tags, model, scale, codes, created, expires, audience,
-                conversation, draw, named, first_word, last_word{column})"
+         FROM (SELECT unnest($2::bigint[]) AS seq, unnest($3::bytea[]) AS terms,
+            unnest($4::text[]) AS speaker, unnest($5::text[]) AS tags, unnest($6::bigint[]) AS model,
+            unnest($7::real[]) AS scale, unnest($8::bytea[]) AS codes,
+            unnest($9::bigint[]) AS created, unnest($10::bigint[]) AS expires,
+            unnest($11::text[]) AS audience, unnest($12::bigint[]) AS conversation,
+            unnest($13::integer[]) AS draw, unnest($14::text[]) AS named,
+            unnest($16::integer[]) AS first_word, unnest($17::integer[]) AS last_word{list}) n"
     )
 }
 
