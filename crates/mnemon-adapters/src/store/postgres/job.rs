@@ -121,3 +121,28 @@ impl Job {
         matches!(&self.work, Work::Apply(prepared) if prepared.request.has_key())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mnemon_core::{Ctx, Op, Policy, Right, Tenant, Time};
+
+    use super::*;
+
+    #[test]
+    fn records_of_a_large_batch_keep_their_order() {
+        let ctx = Ctx::new(Tenant::default(), "test", Time::EPOCH);
+        let grant = Policy::default().check(&ctx, Right::Write).unwrap();
+        let note = |number: usize| {
+            let id = format!("n{number}").parse().unwrap();
+            Record::note(id, &ctx, format!("tea number {number}"))
+        };
+        let mut batch = Batch::default();
+        batch.ops = (0..5 * LARGE + 1).map(|it| Op::append(note(it))).collect();
+        let prepared = Prepared::of(&grant, batch).unwrap();
+        assert_eq!(prepared.found_by.len(), 5 * LARGE + 1);
+        for (number, found_by) in prepared.found_by.iter().enumerate() {
+            let alone = FoundBy::of(&note(number));
+            assert_eq!((&found_by.id, &found_by.terms), (&alone.id, &alone.terms));
+        }
+    }
+}
