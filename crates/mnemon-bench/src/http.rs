@@ -210,6 +210,15 @@ impl Server {
         Ok(server)
     }
 
+    /// Waits until searches take as long as they will: the first one reads the index into memory.
+    pub(crate) fn warm_up(&self) -> Outcome<()> {
+        for number in 0..VARIETY {
+            let body = json!({"query": query(number)}).to_string();
+            self.ask("POST", "/v1/search", &body)?;
+        }
+        Ok(())
+    }
+
     /// The JSON that answers a request.
     fn ask(&self, method: &str, path: &str, body: &str) -> Outcome<Value> {
         let mut stream = TcpStream::connect(self.address)?;
@@ -294,7 +303,7 @@ impl Script {
         let Self(text) = Self::of("POST", bodies.map(|body| (path.to_owned(), body)));
         let seeded = "local threads = 0\nfunction setup(thread)\n  threads = threads + 1\n\
                       thread:set(\"thread_number\", threads)\nend\n\
-                      local started = tostring(os.time())\n";
+                      local started = wrk.port .. \"-\" .. os.time()\n";
         let text = text.replace(
             "r[2])",
             "(r[2]:gsub(\"@\", started .. \"-\" .. thread_number .. \"-\" .. n)))",

@@ -42,7 +42,10 @@ pub(super) fn run(url: &str) -> Outcome<()> {
             ("search", Script::searches()),
             ("durable write", Script::writes()),
         ] {
-            // The first requests of a server read what it keeps in memory.
+            // A server reads into memory what others have written when it is asked next.
+            for server in &servers {
+                server.warm_up()?;
+            }
             together(&servers, &script, 1)?;
             let loads = together(&servers, &script, SECONDS)?;
             let rate = loads.iter().map(|load| load.rate).sum();

@@ -365,10 +365,11 @@ fn insert_current(
         "INSERT INTO mnemon.records (tenant, seq, id, version, commit_seq, at, actor, cause,
             scope, kind, user_id, agent_id, session_id, expires, doc, namespace, audience,
             importance, created)
-         SELECT $1, * FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[],
-            $6::bigint[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
-            $12::text[], $13::text[], $14::bigint[], $15::text[], $16::text[], $17::text[],
-            $18::double precision[], $19::bigint[])";
+         SELECT $1, unnest($2::bigint[]), unnest($3::text[]), unnest($4::bigint[]),
+            unnest($5::bigint[]), unnest($6::bigint[]), unnest($7::text[]), unnest($8::text[]),
+            unnest($9::text[]), unnest($10::text[]), unnest($11::text[]), unnest($12::text[]),
+            unnest($13::text[]), unnest($14::bigint[]), unnest($15::text[]), unnest($16::text[]),
+            unnest($17::text[]), unnest($18::double precision[]), unnest($19::bigint[])";
     let current = columns
         .with(Call::new(insert).with(tenant))
         .with(namespace)

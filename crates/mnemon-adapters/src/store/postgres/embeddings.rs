@@ -8,7 +8,7 @@ use mnemon_core::{Grant, Record, Right, StoreError};
 
 use super::apply::Models;
 use super::errors::Failure;
-use super::index::near;
+use super::index::near::HalfVector;
 use super::pool::{Call, Lease};
 use super::reads::{OWN, records};
 use super::view::{Locked, bound, count};
@@ -53,32 +53,33 @@ pub(super) async fn embed(
         numbers.push(models.get(&vector.model).copied());
         scales.push(vector.vector.scale);
         codes.push(vector.vector.to_bytes());
-        nears.push(with_near.then(|| near::text(&vector.vector)));
+        nears.push(HalfVector::from(&vector.vector));
     }
-    let set_near = if with_near {
-        ", near = new.near::halfvec"
-    } else {
-        ""
+    let (column, list, set_near) = match with_near {
+        true => (", near", ", $7::halfvec[]", ", near = new.near"),
+        false => ("", "", ""),
     };
     let sql = format!(
         "WITH new AS (
             SELECT v.*, row_number() OVER (ORDER BY v.seq) AS place
-            FROM unnest($3::bigint[], $4::bigint[], $5::real[], $6::bytea[], $7::text[])
-                AS v(seq, model, scale, codes, near)
+            FROM unnest($3::bigint[], $4::bigint[], $5::real[], $6::bytea[]{list})
+                AS v(seq, model, scale, codes{column})
             JOIN mnemon.records r ON r.tenant = $1 AND r.seq = v.seq
         )
         UPDATE mnemon.search s SET model = new.model, scale = new.scale, codes = new.codes,
             embedded = $2 + new.place{set_near}
         FROM new WHERE s.tenant = $1 AND s.seq = new.seq RETURNING 1"
     );
-    let update = Call::new(sql)
+    let mut update = Call::new(sql)
         .with(tenant)
         .with(locked.embedded)
         .with(seqs)
         .with(numbers)
         .with(scales)
-        .with(codes)
-        .with(nears);
+        .with(codes);
+    if with_near {
+        update.add(nears);
+    }
     let taken = lease.all(update).await?.len();
     let sql = "UPDATE mnemon.tenants SET embedded = embedded + $2 WHERE num = $1";
     let number = Call::new(sql).with(tenant).with(count(taken));

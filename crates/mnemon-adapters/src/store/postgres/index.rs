@@ -24,6 +24,7 @@ use mnemon_core::{Audience, Features, Match, Record};
 use super::pool::Call;
 use super::rows::FoundBy;
 pub(super) use find::{DatabaseIndex, VECTORS_PER_EXACT};
+use near::HalfVector;
 pub(super) use speakers::speakers;
 
 /// The name of an audience in the table; empty for everyone.
@@ -44,6 +45,11 @@ pub(super) fn describe(record: &Record) -> Match {
     }
 }
 
+/// A place in a list that is sent to the database, whose lists are shorter than 2^31.
+fn place(place: usize) -> i32 {
+    i32::try_from(place).unwrap_or(i32::MAX)
+}
+
 /// The columns by which the index in the database finds records, a list each.
 #[derive(Default)]
 pub(super) struct Columns {
@@ -51,16 +57,21 @@ pub(super) struct Columns {
     conversation: Vec<Option<i64>>,
     draw: Vec<i32>,
     named: Vec<Option<String>>,
-    words: Vec<String>,
-    near: Vec<Option<String>>,
+    words: Vec<i32>,
+    /// The first and the last place of each record in `words`, from 1.
+    first_word: Vec<i32>,
+    last_word: Vec<i32>,
+    near: Vec<Option<HalfVector>>,
 }
 
 impl Columns {
     pub(super) fn push(&mut self, tenant: i64, record: &Record, found_by: &FoundBy) {
         let audience = record.audience();
         let terms = Terms::from_bytes(&found_by.terms).unwrap_or_default();
-        self.words
-            .push(keys::array(tenant, &audience, record, &terms));
+        self.first_word.push(place(self.words.len() + 1));
+        let words = keys::of_record(tenant, &audience, record, &terms);
+        self.words.extend(words);
+        self.last_word.push(place(self.words.len()));
         let audience = audience_name(&audience);
         let session = record.owner.session.as_deref();
         self.conversation
@@ -69,7 +80,8 @@ impl Columns {
         self.draw.push(keys::draw(record.id.as_str()));
         self.named.push(record.speaker().map(first_word));
         let vector = found_by.vector.as_ref();
-        self.near.push(vector.map(|it| near::text(&it.vector)));
+        self.near
+            .push(vector.map(|it| HalfVector::from(&it.vector)));
     }
 
     /// The columns as the next values.
@@ -79,7 +91,9 @@ impl Columns {
             .with(self.conversation)
             .with(self.draw)
             .with(self.named)
-            .with(self.words);
+            .with(self.words)
+            .with(self.first_word)
+            .with(self.last_word);
         match with_near {
             true => call.with(self.near),
             false => call,

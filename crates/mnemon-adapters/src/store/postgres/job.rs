@@ -1,11 +1,14 @@
 //! Jobs on their way to the tasks that write.
 
 use std::collections::HashMap;
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::thread::ScopedJoinHandle;
 
 use mnemon_core::commit::Request;
 use mnemon_core::embed::ModelId;
 use mnemon_core::index::{StoredVector, stored};
-use mnemon_core::{Batch, Grant, Receipt, StoreError, Upkept};
+use mnemon_core::{Batch, Grant, Receipt, Record, StoreError, Upkept};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::rows::FoundBy;
@@ -13,6 +16,8 @@ use super::rows::FoundBy;
 /// Operations of a batch that gains nothing by sharing a transaction, and whose records are analysed
 /// on a thread where that may take long.
 pub(super) const LARGE: usize = 64;
+/// Threads that analyse the records of one large batch at the most.
+const THREADS: usize = 4;
 
 /// A batch whose records were analysed.
 pub(super) struct Prepared {
@@ -27,12 +32,14 @@ impl Prepared {
             vectors.insert(id, stored(&embedding)?);
         }
         let request = Request::new(grant, batch)?;
-        let found_by = request.written().map(|(record, copied)| FoundBy {
+        let records: Vec<&Record> = request.written().map(|(record, _)| record).collect();
+        let analysed = analyse(&records).into_iter().zip(request.written());
+        let found_by = analysed.map(|(found_by, (record, copied))| FoundBy {
             vector: match copied {
                 Some(copied) => Some(StoredVector::from(copied)),
                 None => vectors.remove(&record.id),
             },
-            ..FoundBy::of(record)
+            ..found_by
         });
         let found_by = found_by.collect();
         Ok(Self { request, found_by })
@@ -46,6 +53,25 @@ impl Prepared {
         let vectors = self.found_by.iter();
         vectors.filter_map(|found_by| found_by.vector.as_ref().map(|vector| &vector.model))
     }
+}
+
+/// The terms of records: those of a large batch on several threads, as nothing can be written before
+/// they are known.
+fn analyse(records: &[&Record]) -> Vec<FoundBy> {
+    let of = |part: &[&Record]| -> Vec<FoundBy> { part.iter().map(|it| FoundBy::of(it)).collect() };
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = threads.min(THREADS).min(records.len() / LARGE);
+    if threads < 2 {
+        return of(records);
+    }
+    let part = records.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        let parts = records.chunks(part);
+        let parts: Vec<_> = parts.map(|part| scope.spawn(move || of(part))).collect();
+        let parts = parts.into_iter().map(ScopedJoinHandle::join);
+        let found = parts.flat_map(|part| part.unwrap_or_else(|panic| resume_unwind(panic)));
+        found.collect()
+    })
 }
 
 pub(super) enum Work {
@@ -93,5 +119,30 @@ impl Job {
 
     pub(super) fn has_key(&self) -> bool {
         matches!(&self.work, Work::Apply(prepared) if prepared.request.has_key())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mnemon_core::{Ctx, Op, Policy, Right, Tenant, Time};
+
+    use super::*;
+
+    #[test]
+    fn records_of_a_large_batch_keep_their_order() {
+        let ctx = Ctx::new(Tenant::default(), "test", Time::EPOCH);
+        let grant = Policy::default().check(&ctx, Right::Write).unwrap();
+        let note = |number: usize| {
+            let id = format!("n{number}").parse().unwrap();
+            Record::note(id, &ctx, format!("tea number {number}"))
+        };
+        let mut batch = Batch::default();
+        batch.ops = (0..5 * LARGE + 1).map(|it| Op::append(note(it))).collect();
+        let prepared = Prepared::of(&grant, batch).unwrap();
+        assert_eq!(prepared.found_by.len(), 5 * LARGE + 1);
+        for (number, found_by) in prepared.found_by.iter().enumerate() {
+            let alone = FoundBy::of(&note(number));
+            assert_eq!((&found_by.id, &found_by.terms), (&alone.id, &alone.terms));
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::store::foreign;
 
 /// Each step leads from one version to the next; the last one is current. A step is never edited
 /// once it was released.
-pub(super) const MIGRATIONS: &[&str] = &[V1, V2];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3];
 
 /// The current version.
 pub(super) fn current() -> i64 {
@@ -191,6 +191,11 @@ CREATE TABLE mnemon.removals (
 const V2: &str = "
 CREATE INDEX records_agent ON mnemon.records (tenant, agent_id, created, seq)
     WHERE agent_id IS NOT NULL;
+";
+
+/// A list of one kind reads no records of others.
+const V3: &str = "
+CREATE INDEX records_kind ON mnemon.records (tenant, kind, created, seq);
 ";
 
 /// The version of the database; 0 before our tables were made. Asks the catalogue's tables: its

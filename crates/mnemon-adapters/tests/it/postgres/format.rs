@@ -7,9 +7,10 @@ use crate::kit::{everything, grant, open, open_backend, wait};
 
 /// What `pg_dump` made of a database of each version: three records, of which one was updated and
 /// one deleted, a link, a receipt and vectors.
-const FIXTURES: [&str; 2] = [
+const FIXTURES: [&str; 3] = [
     include_str!("../../fixtures/postgres-v1.sql"),
     include_str!("../../fixtures/postgres-v2.sql"),
+    include_str!("../../fixtures/postgres-v3.sql"),
 ];
 
 #[test]
@@ -47,9 +48,9 @@ fn databases_of_every_version_open() {
     }
 }
 
-/// A list of one agent's records reads no others, however many there are.
+/// A list of one agent's records or of one kind reads no others, however many there are.
 #[test]
-fn a_list_of_an_agent_enters_an_index() {
+fn lists_of_an_agent_or_a_kind_enter_an_index() {
     let database = database!();
     let store = open(&database.url());
     wait(store.apply(&grant(), Batch::of(Op::append(note("first"))))).unwrap();
@@ -57,14 +58,25 @@ fn a_list_of_an_agent_enters_an_index() {
         "INSERT INTO mnemon.records (tenant, seq, id, version, commit_seq, at, actor, cause, scope,
             kind, namespace, agent_id, importance, created, doc)
          SELECT tenant, 1000 + n, 'id' || n, 1, 1000 + n, at, actor, cause, scope,
-            kind, namespace,
+            CASE n WHEN 1 THEN 'skill' ELSE kind END, namespace,
             CASE n WHEN 2 THEN 'coder' ELSE 'other' END, importance, n, doc
          FROM mnemon.records, generate_series(1, 5000) n;
          ANALYZE mnemon.records;",
     );
-    let sql = "EXPLAIN SELECT doc FROM mnemon.records
-         WHERE tenant = (SELECT min(num) FROM mnemon.tenants) AND agent_id = 'coder'
-         ORDER BY created DESC, seq DESC LIMIT 51";
-    let plan = rows(&database.url(), sql).join("\n");
-    assert!(plan.contains("records_agent"), "{plan}");
+    for (condition, index) in [
+        ("agent_id = 'coder'", "records_agent"),
+        (
+            "kind || '' = ANY(ARRAY['skill']) AND kind = 'skill'",
+            "records_kind",
+        ),
+    ] {
+        let sql = format!(
+            "EXPLAIN SELECT doc FROM mnemon.records
+             WHERE tenant = (SELECT min(num) FROM mnemon.tenants) AND {condition}
+             ORDER BY created DESC, seq DESC LIMIT 51"
+        );
+        let plan = rows(&database.url(), &sql).join("\n");
+        assert!(plan.contains(index), "{plan}");
+        assert!(!plan.contains("Sort"), "{plan}");
+    }
 }

@@ -7,7 +7,7 @@ use mnemon_core::{Embedding, Filter, Grant};
 
 use super::audience_name;
 use super::keys::{self, Item, Space};
-use super::near;
+use super::near::HalfVector;
 use crate::store::postgres::errors::Failure;
 use crate::store::postgres::pool::Call;
 use crate::store::postgres::reads::{OWN, add_conditions, call};
@@ -205,12 +205,12 @@ impl<'a> Scope<'a> {
     ) -> Result<Call, Failure> {
         let quantised = quantise(&query.vector);
         let quantised = quantised.map_err(|error| wrong_vector(&error))?;
-        let start = call(self.grant, "")?.with(near::text(&quantised));
+        let start = call(self.grant, "")?.with(HalfVector::from(&quantised));
         let (inner, join) = self.conditions(start);
         let limit = inner.next();
         let dimension = query.model.dimension;
-        // In a sub-select it is parsed once, not for every row.
-        let query = format!("(SELECT $2::text::halfvec({dimension}))");
+        // In a sub-select it is cast once, not for every row.
+        let query = format!("(SELECT $2::halfvec::halfvec({dimension}))");
         let distance = format!("s.near::halfvec({dimension}) <=> {query}");
         // An addition keeps the planner from the other way.
         let (tenant, order) = match by_index {

@@ -4,8 +4,6 @@
 //! and of the word. A search looks up keys of its own tenant and audiences only. Two words may
 //! share a key, which costs a candidate that core does not match.
 
-use std::fmt::Write;
-
 use mnemon_core::dates::{Asked, Days, Told};
 use mnemon_core::index::Terms;
 use mnemon_core::{Audience, Filter, Record};
@@ -99,25 +97,19 @@ pub(super) fn keys(spaces: &[Space], items: &[Item]) -> Vec<i32> {
     pairs.collect()
 }
 
-/// All keys of a record, as an array of PostgreSQL.
-pub(super) fn array(tenant: i64, audience: &Audience, record: &Record, terms: &Terms) -> String {
+/// All keys of a record.
+pub(super) fn of_record(
+    tenant: i64,
+    audience: &Audience,
+    record: &Record,
+    terms: &Terms,
+) -> Vec<i32> {
     let mut items: Vec<Item> = terms.numbers().map(Item::Term).collect();
     items.extend(record.tags.iter().map(|tag| Item::tag(tag)));
     for Told { days, .. } in terms.told() {
         items.extend(mentioned(*days));
     }
-    let keys = keys(&Space::of_record(tenant, audience), &items);
-    let mut text = String::with_capacity(12 * keys.len() + 2);
-    for key in keys {
-        let mark = if text.is_empty() { '{' } else { ',' };
-        // Writing to a string does not fail.
-        let _ = write!(text, "{mark}{key}");
-    }
-    if text.is_empty() {
-        text.push('{');
-    }
-    text.push('}');
-    text
+    keys(&Space::of_record(tenant, audience), &items)
 }
 
 fn is_short(days: Days) -> bool {

@@ -9,8 +9,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::BytesMut;
 use mnemon_core::vector::Quantised;
 use mnemon_core::{Grant, limits};
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 use crate::store::postgres::errors::Failure;
 use crate::store::postgres::pool::{Call, Lease, Pool};
@@ -33,29 +35,75 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Dimensions that an index of half-precision vectors may have.
 pub(in crate::store::postgres) const MOST_DIMENSIONS: usize = 4000;
 
-/// The statement that inserts what records are found by.
+/// The statement that inserts what records are found by. As columns of a select the lists are read
+/// row by row; in a FROM clause each would first be copied into a table (10 % slower).
 pub(in crate::store::postgres) fn insert(with_near: bool) -> String {
     let (column, value, list) = match with_near {
-        true => (", near", ", n.near::halfvec", ", $16::text[]"),
+        true => (", near", ", n.near", ", unnest($18::halfvec[]) AS near"),
         false => ("", "", ""),
     };
     format!(
         "INSERT INTO mnemon.search (tenant, seq, terms, speaker, tags, model, scale, codes, created,
             expires, audience, conversation, draw, named, words{column})
          SELECT $1, n.seq, n.terms, n.speaker, n.tags, n.model, n.scale, n.codes, n.created,
-            n.expires, n.audience, n.conversation, n.draw, n.named, n.words::integer[]{value}
-         FROM unnest($2::bigint[], $3::bytea[], $4::text[], $5::text[], $6::bigint[], $7::real[],
-            $8::bytea[], $9::bigint[], $10::bigint[], $11::text[], $12::bigint[], $13::integer[],
-            $14::text[], $15::text[]{list})
-            AS n(seq, terms, speaker, tags, model, scale, codes, created, expires, audience,
-                conversation, draw, named, words{column})"
+            n.expires, n.audience, n.conversation, n.draw, n.named,
+            ($15::integer[])[n.first_word:n.last_word]{value}
+         FROM (SELECT unnest($2::bigint[]) AS seq, unnest($3::bytea[]) AS terms,
+            unnest($4::text[]) AS speaker, unnest($5::text[]) AS tags, unnest($6::bigint[]) AS model,
+            unnest($7::real[]) AS scale, unnest($8::bytea[]) AS codes,
+            unnest($9::bigint[]) AS created, unnest($10::bigint[]) AS expires,
+            unnest($11::text[]) AS audience, unnest($12::bigint[]) AS conversation,
+            unnest($13::integer[]) AS draw, unnest($14::text[]) AS named,
+            unnest($16::integer[]) AS first_word, unnest($17::integer[]) AS last_word{list}) n"
     )
 }
 
-/// A vector as pgvector reads it. The codes have its direction, and cosines depend on nothing else.
-pub(in crate::store::postgres) fn text(vector: &Quantised) -> String {
-    let codes: Vec<String> = vector.codes.iter().map(ToString::to_string).collect();
-    format!("[{}]", codes.join(","))
+/// A vector in the binary form of pgvector, which costs both sides less than text. The codes have its
+/// direction, and cosines depend on nothing else.
+#[derive(Debug)]
+pub(in crate::store::postgres) struct HalfVector(Vec<u8>);
+
+impl From<&Quantised> for HalfVector {
+    /// The number of dimensions, two bytes that are not used, and the elements; big-endian.
+    fn from(vector: &Quantised) -> Self {
+        let dimension = u16::try_from(vector.codes.len()).unwrap_or(u16::MAX);
+        let mut bytes = Vec::with_capacity(4 + 2 * vector.codes.len());
+        bytes.extend(dimension.to_be_bytes());
+        bytes.extend([0, 0]);
+        let halves = vector.codes.iter().map(|code| half(*code));
+        bytes.extend(halves.flat_map(u16::to_be_bytes));
+        Self(bytes)
+    }
+}
+
+/// A code as a number of half precision, which holds it exactly.
+fn half(code: i8) -> u16 {
+    let size = u16::from(code.unsigned_abs());
+    let Some(exponent) = size.checked_ilog2() else {
+        return 0;
+    };
+    let sign = if code < 0 { 0x8000 } else { 0 };
+    let exponent = u16::try_from(exponent).unwrap_or(0);
+    // The highest bit is not stored.
+    let fraction = (size << (10 - exponent)) & 0x3ff;
+    sign | (exponent + 15) << 10 | fraction
+}
+
+impl ToSql for HalfVector {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        out.extend_from_slice(&self.0);
+        Ok(IsNull::No)
+    }
+
+    fn accepts(wanted: &Type) -> bool {
+        wanted.name() == "halfvec"
+    }
+
+    to_sql_checked!();
 }
 
 /// What the server has of pgvector.
@@ -182,8 +230,8 @@ pub(in crate::store::postgres) async fn fill(
             (SELECT m.dimension FROM mnemon.models m WHERE m.num = s.model)
          FROM mnemon.search s
          WHERE s.tenant = $1 AND s.near IS NULL AND s.model IS NOT NULL ORDER BY s.seq LIMIT $2";
-    let fill = "UPDATE mnemon.search s SET near = v.near::halfvec
-         FROM unnest($2::bigint[], $3::text[]) AS v(seq, near)
+    let fill = "UPDATE mnemon.search s SET near = v.near
+         FROM unnest($2::bigint[], $3::halfvec[]) AS v(seq, near)
          WHERE s.tenant = $1 AND s.seq = v.seq";
     let mut filled = 0;
     while filled < most {
@@ -195,7 +243,8 @@ pub(in crate::store::postgres) async fn fill(
             let (scale, codes): (f32, &[u8]) = (row.try_get(1)?, row.try_get(2)?);
             let dimension = usize::try_from(number(row, 3)?).unwrap_or(0);
             seqs.push(row.try_get::<_, i64>(0)?);
-            vectors.push(text(&Quantised::from_bytes(codes, dimension, scale)));
+            let vector = Quantised::from_bytes(codes, dimension, scale);
+            vectors.push(HalfVector::from(&vector));
         }
         let call = Call::new(fill).with(tenant);
         lease.all(call.with(seqs).with(vectors)).await?;
@@ -281,4 +330,23 @@ async fn build_one(
             "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {table} {columns}"
         ))
         .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_exact_in_half_precision() {
+        for code in i8::MIN..=i8::MAX {
+            let bits = half(code);
+            let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 0x3ff));
+            let size = match exponent {
+                0 => fraction,
+                _ => (1.0 + fraction / 1024.0) * 2f64.powi(exponent - 15),
+            };
+            let value = if bits >> 15 == 1 { -size } else { size };
+            assert!((value - f64::from(code)).abs() < f64::EPSILON, "{code}");
+        }
+    }
 }
