@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use mnemon_core::{Tenant, Time};
+use mnemon_operations::operation::routes::endpoints;
 
 use super::*;
 
