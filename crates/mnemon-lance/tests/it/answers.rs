@@ -113,3 +113,9 @@ async fn vectors_of_models_with_other_dimensions_are_found_by_their_own_model() 
     };
     assert_eq!(found(&near("green tea").await).await, [id("old")]);
     assert_eq!(found(&tea).await, [id("new")]);
+    let mut both = near("green tea").await;
+    both.vectors.extend(tea.vectors.clone());
+    assert_eq!(found(&both).await, [id("new"), id("old")]);
+    let unknown = near_by(&HashEmbedder::new(32), "green tea").await;
+    assert_eq!(found(&unknown).await, Vec::<Id>::new());
+}

@@ -123,7 +123,10 @@ async fn assert_agreement(place: &Path, now: i64) {
     put(&*backend.store, "last", "tea").await;
     index.find(&g, &words("tea")).await.unwrap();
     let compared = index.compare(&g).await.unwrap();
-    assert!(compared.is_complete() && compared.leftover == 0, "{compared:?}");
+    assert!(
+        compared.is_complete() && compared.leftover == 0,
+        "{compared:?}"
+    );
 }
 
 #[tokio::test]
@@ -139,7 +142,10 @@ async fn random_operations_and_kills_end_in_agreement() {
         killed += u64::from(kill_after(child, &folder, files));
         assert_agreement(place.path(), i64::try_from(number).unwrap() * 1000 + 900).await;
     }
-    assert!(killed > processes / 2, "{killed} of {processes} were killed");
+    assert!(
+        killed > processes / 2,
+        "{killed} of {processes} were killed"
+    );
 }
 
 /// A child's work: many small files, a line, and then the compaction of all.
@@ -186,7 +192,11 @@ async fn a_compaction_that_is_killed_loses_nothing_and_leaves_nothing() {
     let generation = server.current().await.unwrap();
     server.compact(&generation).await.unwrap();
     let data = files(&folder, &generation.0, "data");
-    assert_eq!(data.len(), 1, "files of killed processes are removed: {data:?}");
+    assert_eq!(
+        data.len(),
+        1,
+        "files of killed processes are removed: {data:?}"
+    );
 }
 
 /// A process that was killed between the commit and the watermark writes the same documents again.
@@ -212,6 +222,9 @@ async fn a_write_that_is_repeated_changes_nothing() {
         id: mnemon_testkit::make::id("nobody"),
         seq: 9,
     };
-    server.write(&generation, &tenant, vec![gone]).await.unwrap();
+    server
+        .write(&generation, &tenant, vec![gone])
+        .await
+        .unwrap();
     assert_eq!(server.count(&generation, &tenant).await.unwrap(), 2);
 }

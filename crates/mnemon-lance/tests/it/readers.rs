@@ -28,13 +28,23 @@ async fn pandas_and_duckdb_read_the_table() {
     let generation = indexed.server().current().await.unwrap();
     let table = indexed.folder().join(generation.0).join("documents.lance");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read_table.py");
-    let output = Command::new(python).arg(script).arg(table).output().unwrap();
+    let output = Command::new(python)
+        .arg(script)
+        .arg(table)
+        .output()
+        .unwrap();
     assert!(
         output.status.success(),
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
     let shown = String::from_utf8_lossy(&output.stdout);
-    assert!(shown.contains("pandas: 3 documents, 2 vectors of 64"), "{shown}");
-    assert!(shown.contains("duckdb: ann has cup with kitchen"), "{shown}");
+    assert!(
+        shown.contains("pandas: 3 documents, 2 vectors of 64"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("duckdb: ann has cup with kitchen"),
+        "{shown}"
+    );
 }

@@ -47,7 +47,10 @@ async fn a_path_through_a_file_is_reported() {
     let index = index_at(&indexed.store, &file.join("vectors"));
     let error = found(&index, "tea").await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
-    assert!(error.to_string().contains("cannot make the folder"), "{error}");
+    assert!(
+        error.to_string().contains("cannot make the folder"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -132,10 +135,16 @@ async fn a_process_that_writes_too_long_is_reported() {
         id: id("a"),
         seq: 9,
     };
-    let written = server.write(&generation, &Tenant::default(), vec![gone]).await;
+    let written = server
+        .write(&generation, &Tenant::default(), vec![gone])
+        .await;
     let error = written.unwrap_err().to_string();
     assert!(error.contains("locked by other processes"), "{error}");
-    assert_eq!(found(&indexed.index(), "tea").await.unwrap(), 1, "reading needs no lock");
+    assert_eq!(
+        found(&indexed.index(), "tea").await.unwrap(),
+        1,
+        "reading needs no lock"
+    );
 }
 
 /// A child's work, where the folder is mounted read-only.
@@ -153,7 +162,10 @@ async fn reader_of_a_read_only_folder() {
         id: id("a"),
         seq: 9,
     };
-    let error = server.write(&generation, &tenant, vec![gone]).await.unwrap_err();
+    let error = server
+        .write(&generation, &tenant, vec![gone])
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("is read-only"), "{error}");
     let error = server.create().await.unwrap_err();
     assert!(error.to_string().contains("is read-only"), "{error}");

@@ -39,7 +39,10 @@ async fn files_and_versions_do_not_grow_with_the_number_of_writes() {
     }
     assert_eq!(found(&index, "tea").await.unwrap(), 15);
     let compared = index.compare(&grant(at(0))).await.unwrap();
-    assert!(compared.is_complete() && compared.leftover == 0, "{compared:?}");
+    assert!(
+        compared.is_complete() && compared.leftover == 0,
+        "{compared:?}"
+    );
 }
 
 #[tokio::test]
