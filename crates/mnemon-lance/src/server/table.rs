@@ -169,7 +169,8 @@ impl Lance {
         while let Some(inner) = source {
             if let Some(io) = inner.downcast_ref::<io::Error>() {
                 let again = io::Error::new(io.kind(), io.to_string());
-                return self.folder.failed("cannot use a table", again);
+                let what = "cannot use a table (`mnemon index rebuild` makes a new one)";
+                return self.folder.failed(what, again);
             }
             source = inner.source();
         }
