@@ -8,7 +8,7 @@ use lance::deps::arrow_array::builder::{
 use lance::deps::arrow_array::cast::AsArray;
 use lance::deps::arrow_array::types::{Float32Type, Int64Type, UInt8Type, UInt32Type};
 use lance::deps::arrow_array::{
-    Array, ArrayRef, Float32Array, Int64Array, ListArray, RecordBatch, StringArray,
+    ArrayRef, Float32Array, Int64Array, ListArray, RecordBatch, StringArray,
 };
 use lance::deps::arrow_schema::{ArrowError, DataType, Field, Schema};
 use mnemon_adapters::external_index::{Document, Found};
