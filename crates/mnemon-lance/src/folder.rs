@@ -103,6 +103,9 @@ impl Folder {
 
     /// Makes the folder, unless it is there. One with files of another program is refused.
     pub(crate) fn prepare(&self) -> Result<(), StoreError> {
+        if self.marker()?.is_some() {
+            return Ok(());
+        }
         let done = make_private_folder(&self.path);
         done.map_err(|error| self.failed("cannot make the folder", error))?;
         let failed = |error| self.failed("cannot read the folder", error);

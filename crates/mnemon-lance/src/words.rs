@@ -240,7 +240,8 @@ mod tests {
         ];
         let (found, statistics) = scores(&documents, &probe("tea coffee"));
         assert_eq!(found, ["rare", "short", "long"]);
-        assert_eq!(statistics.documents_with, [2, 1]);
+        // The third term is the pair of both words.
+        assert_eq!(statistics.documents_with, [2, 1, 0]);
         assert_eq!((statistics.documents, statistics.mean_length), (4, 1.75));
     }
 

@@ -82,7 +82,7 @@ impl Lance {
             place: self.folder.place().to_owned(),
             what: format!(
                 "vectors of {count} models, and an index holds those of {most}; embed the records \
-                 with one model (`mnemon embed`) and run `mnemon index rebuild`"
+                 with one model (`mnemon reembed`) and run `mnemon index rebuild`"
             ),
             source: "too many models".into(),
         }

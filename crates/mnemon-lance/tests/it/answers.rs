@@ -119,3 +119,21 @@ async fn vectors_of_models_with_other_dimensions_are_found_by_their_own_model() 
     let unknown = near_by(&HashEmbedder::new(32), "green tea").await;
     assert_eq!(found(&unknown).await, Vec::<Id>::new());
 }
+
+#[tokio::test]
+async fn vectors_of_too_many_models_are_refused_with_what_to_do() {
+    let indexed = Indexed::new();
+    let g = grant(at(0));
+    for number in 0..33 {
+        let name = format!("n{number}");
+        let model = HashEmbedder::named(&format!("model {number}"), 8);
+        let tea = near_by(&model, "green tea").await;
+        let mut batch = Batch::of(Op::put(note(&name).saying("green tea")));
+        batch.vectors = vec![(id(&name), tea.vectors[0].clone())];
+        indexed.store.apply(&g, batch).await.unwrap();
+    }
+    let error = crate::found(&indexed.index(), "tea").await.unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("vectors of 33 models"), "{error}");
+    assert!(error.contains("mnemon reembed"), "{error}");
+}

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use mnemon_adapters::external_index::{DocumentChange, ExternalIndex, IndexServer};
+use mnemon_adapters::external_index::{DocumentChange, ExternalIndex, IndexServer, Watermark};
 use mnemon_core::{Backend, SearchIndex, Tenant};
+use mnemon_lance::Upkeep;
 use mnemon_testkit::index_operations::{Random, ids_of, operate, put, words};
-use mnemon_testkit::make::{at, grant};
+use mnemon_testkit::make::{at, grant, id};
 
 use crate::upkeep::files;
 use crate::{OFTEN, server_at};
@@ -185,7 +186,7 @@ async fn a_compaction_that_is_killed_loses_nothing_and_leaves_nothing() {
     }
     assert!(killed > 1, "{killed} were killed");
     assert_agreement(place.path(), 0).await;
-    let server = server_at(&folder).with_upkeep(mnemon_lance::Upkeep {
+    let server = server_at(&folder).with_upkeep(Upkeep {
         versions_kept: 1,
         ..OFTEN
     });
@@ -211,7 +212,7 @@ async fn a_write_that_is_repeated_changes_nothing() {
     let generation = server.current().await.unwrap();
     let tenant = Tenant::default();
     let marked = server.watermark(&generation, &tenant).await.unwrap();
-    let earlier = mnemon_adapters::external_index::Watermark::default();
+    let earlier = Watermark::default();
     let moved = server.mark(&generation, &tenant, &marked, earlier).await;
     assert!(moved.unwrap().is_some());
     let (_, index) = opened(place.path());
@@ -219,7 +220,7 @@ async fn a_write_that_is_repeated_changes_nothing() {
     assert_eq!(found.matches.len(), 2);
     assert_eq!(server.count(&generation, &tenant).await.unwrap(), 2);
     let gone = DocumentChange::Delete {
-        id: mnemon_testkit::make::id("nobody"),
+        id: id("nobody"),
         seq: 9,
     };
     server

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mnemon_adapters::external_index::{ExternalIndex, IndexServer};
+use mnemon_adapters::external_index::{DocumentChange, ExternalIndex, IndexServer, Question};
+use mnemon_core::Tenant;
 use mnemon_lance::Upkeep;
 use mnemon_testkit::index_operations::{put, words};
-use mnemon_testkit::make::{at, grant};
+use mnemon_testkit::make::{at, grant, id};
 
 use crate::{Indexed, OFTEN, found, server_at};
 
@@ -57,17 +58,23 @@ async fn deleted_documents_leave_the_files() {
         ..OFTEN
     });
     let generation = server.current().await.unwrap();
-    let gone = |name: &str| mnemon_adapters::external_index::DocumentChange::Delete {
-        id: mnemon_testkit::make::id(name),
+    let gone = |name: &str| DocumentChange::Delete {
+        id: id(name),
         seq: 99,
     };
-    let tenant = mnemon_core::Tenant::default();
+    let tenant = Tenant::default();
     let changes = ["n0", "n1", "n2", "n3"].map(gone).to_vec();
     server.write(&generation, &tenant, changes).await.unwrap();
     server.compact(&generation).await.unwrap();
     let folder = indexed.folder();
     assert_eq!(files(&folder, &generation.0, "data"), Vec::<PathBuf>::new());
-    assert_eq!(files(&folder, &generation.0, "_versions").len(), 1);
+    let versions = files(&folder, &generation.0, "_versions");
+    let is_manifest = |path: &&PathBuf| path.extension().is_some_and(|it| it == "manifest");
+    assert_eq!(
+        versions.iter().filter(is_manifest).count(),
+        1,
+        "{versions:?}"
+    );
 }
 
 #[tokio::test]
@@ -92,8 +99,8 @@ async fn searches_go_on_while_versions_are_removed() {
     let read = async {
         let server = indexed.server();
         let generation = server.current().await.unwrap();
-        let (tenant, probe) = (mnemon_core::Tenant::default(), words("tea"));
-        let asked = mnemon_adapters::external_index::Question {
+        let (tenant, probe) = (Tenant::default(), words("tea"));
+        let asked = Question {
             tenant: &tenant,
             probe: &probe,
             now: at(0),
