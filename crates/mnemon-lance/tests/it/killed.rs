@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use mnemon_testkit::make::{at, grant, id};
 use crate::upkeep::files;
 use crate::{OFTEN, server_at};
 
-/// Processes of a short run, and operations of each; a full run has 10,000 operations.
-const SHORT: (u64, u64) = (5, 60);
-const FULL: (u64, u64) = (50, 200);
+/// Operations of a run, and new files after which a process is killed at the latest.
+const SHORT: (usize, u64) = (300, 50);
+const FULL: (usize, u64) = (10_000, 400);
 const QUERY: &str = "tea milk cup coffee";
 
 fn store_url(place: &Path) -> String {
@@ -92,9 +92,11 @@ async fn child_that_operates() {
     let (backend, index) = opened(&place);
     let mut random = Random(number);
     let mut now = i64::try_from(number).unwrap() * 1000;
-    let (_, operations) = rounds();
-    for _ in 0..operations {
+    let mut done = fs::File::options();
+    let mut done = done.append(true).open(place.join(DONE)).unwrap();
+    for _ in 0..500 {
         now = operate(&*backend.store, &mut random, now).await;
+        done.write_all(b".").unwrap();
         if random.below(4) == 0 {
             let g = grant(at(now));
             let ours = index.find(&g, &words(QUERY)).await.unwrap();
@@ -104,7 +106,10 @@ async fn child_that_operates() {
     }
 }
 
-fn rounds() -> (u64, u64) {
+/// A file with a byte for each operation that was done.
+const DONE: &str = "operations";
+
+fn extent() -> (usize, u64) {
     match std::env::var_os("MNEMON_TEST_FULL") {
         Some(_) => FULL,
         None => SHORT,
@@ -134,19 +139,24 @@ async fn assert_agreement(place: &Path, now: i64) {
 async fn random_operations_and_kills_end_in_agreement() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("vectors");
+    fs::write(place.path().join(DONE), "").unwrap();
+    let done = || fs::read(place.path().join(DONE)).unwrap().len();
     let mut random = Random(7);
-    let (processes, _) = rounds();
-    let mut killed = 0;
-    for number in 1..=processes {
-        let child = start("child_that_operates", place.path(), number);
-        let files = 1 + random.below(50) as usize;
+    let (wanted, most) = extent();
+    let (mut processes, mut killed) = (0, 0);
+    while done() < wanted {
+        processes += 1;
+        let child = start("child_that_operates", place.path(), processes);
+        let files = 1 + random.below(most) as usize;
         killed += u64::from(kill_after(child, &folder, files));
-        assert_agreement(place.path(), i64::try_from(number).unwrap() * 1000 + 900).await;
+        let now = i64::try_from(processes).unwrap() * 1000 + 900;
+        assert_agreement(place.path(), now).await;
     }
     assert!(
         killed > processes / 2,
         "{killed} of {processes} were killed"
     );
+    println!("{} operations, {killed} processes killed", done());
 }
 
 /// A child's work: many small files, a line, and then the compaction of all.
