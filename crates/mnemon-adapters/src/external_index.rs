@@ -1,6 +1,7 @@
-//! Search servers as the index of a store: `index = "opensearch://…"` or `"milvus://…"`.
+//! Search servers as the index of a store: `index = "opensearch://…"`, `"milvus://…"` or `"lance:…"`.
 //!
-//! A search server has no transactions over our rules, so it is an index and never a store.
+//! A search server has no transactions over our rules, so it is an index and never a store. A folder of
+//! Lance tables counts as one.
 //! [`ExternalIndex`] follows the commits of its store and asks the server; an [`IndexServer`] is one
 //! kind of server. The server holds hashes of analysed terms, vectors, and the fields that filters
 //! need. It holds no text.

@@ -1,5 +1,6 @@
-//! From a URL to a search server.
+//! From a URL to a search server, or to a folder of tables.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use mnemon_core::Invalid;
@@ -13,14 +14,16 @@ const TIMEOUT_MOST_S: u64 = 600;
 /// Characters of the name of an index.
 const NAME_CHARS: usize = 100;
 
-/// Where an index is: `opensearch://HOST:PORT/NAME` or `milvus://HOST:PORT/NAME`.
+/// Where an index is: `opensearch://HOST:PORT/NAME`, `milvus://HOST:PORT/NAME` or `lance:FOLDER`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexUrl {
     pub kind: IndexKind,
     pub uses_tls: bool,
-    /// `HOST:PORT`.
+    /// `HOST:PORT`; empty for a folder.
     pub address: String,
+    /// The name of the index in its server, or the path of the folder.
     pub name: String,
+    /// How long a request may take, or the wait for other processes that write to the folder.
     pub timeout: Duration,
     text: String,
 }
@@ -30,6 +33,8 @@ pub struct IndexUrl {
 pub enum IndexKind {
     OpenSearch,
     Milvus,
+    /// A folder of Lance tables, which needs no server.
+    Lance,
 }
 
 impl IndexKind {
@@ -38,6 +43,7 @@ impl IndexKind {
         match self {
             Self::OpenSearch => 9200,
             Self::Milvus => 19530,
+            Self::Lance => 0,
         }
     }
 }
@@ -50,18 +56,24 @@ const SCHEMES: [(&str, IndexKind, bool); 4] = [
     ("milvus+https", IndexKind::Milvus, true),
 ];
 
+/// The scheme of a folder of Lance tables.
+const LANCE: &str = "lance:";
+
 fn invalid(what: String) -> Invalid {
     Invalid::new("index", what)
 }
 
 impl IndexUrl {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
+        if let Some(path) = text.strip_prefix(LANCE) {
+            return Self::of_folder(text, path);
+        }
         let (scheme, rest) = text.split_once("://").unwrap_or((text, ""));
         let known = SCHEMES.iter().find(|(name, ..)| *name == scheme);
         let Some((_, kind, uses_tls)) = known else {
             return Err(invalid(format!(
-                "`{}` is not an index; write `builtin`, opensearch://HOST:PORT/NAME or \
-                 milvus://HOST:PORT/NAME, with +https before :// to use TLS",
+                "`{}` is not an index; write `builtin`, lance:FOLDER, opensearch://HOST:PORT/NAME \
+                 or milvus://HOST:PORT/NAME, with +https before :// to use TLS",
                 scheme.escape_debug()
             )));
         };
@@ -92,6 +104,27 @@ impl IndexUrl {
         })
     }
 
+    /// A folder; `lance:///x` and `lance:/x` both mean /x.
+    fn of_folder(text: &str, path: &str) -> Result<Self, Invalid> {
+        let path = path.strip_prefix("//").unwrap_or(path);
+        if path.is_empty() {
+            return Err(invalid("names no folder; write lance:FOLDER".to_owned()));
+        }
+        Ok(Self {
+            kind: IndexKind::Lance,
+            uses_tls: false,
+            address: String::new(),
+            name: path.to_owned(),
+            timeout: Duration::from_secs(TIMEOUT_S),
+            text: text.to_owned(),
+        })
+    }
+
+    /// The folder of an index of Lance tables.
+    pub fn folder(&self) -> PathBuf {
+        PathBuf::from(&self.name)
+    }
+
     /// The URL as it was written. It holds no password.
     pub fn as_str(&self) -> &str {
         &self.text
@@ -99,6 +132,9 @@ impl IndexUrl {
 
     /// Whether the server is on this machine.
     fn is_loopback(&self) -> bool {
+        if self.kind == IndexKind::Lance {
+            return true;
+        }
         let host = self.address.rsplit_once(':').map_or("", |(host, _)| host);
         let address = host.trim_matches(['[', ']']).parse();
         host == "localhost" || address.is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
@@ -203,6 +239,23 @@ mod tests {
             (IndexKind::Milvus, "search.example:19530")
         );
         assert!(IndexUrl::parse("milvus+https://h/n").unwrap().uses_tls);
+    }
+
+    #[test]
+    fn folders_of_tables_are_read() {
+        for (text, folder) in [
+            ("lance:vectors", "vectors"),
+            ("lance:/var/lib/a@b?c d", "/var/lib/a@b?c d"),
+            ("lance:///srv/vectors", "/srv/vectors"),
+        ] {
+            let url = IndexUrl::parse(text).unwrap();
+            assert_eq!((url.kind, url.as_str()), (IndexKind::Lance, text));
+            assert_eq!(url.folder(), std::path::Path::new(folder));
+        }
+        for text in ["lance:", "lance://"] {
+            let error = IndexUrl::parse(text).unwrap_err().to_string();
+            assert!(error.contains("write lance:FOLDER"), "{error}");
+        }
     }
 
     #[test]

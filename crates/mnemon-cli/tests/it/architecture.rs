@@ -12,6 +12,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("mnemon-adapters", &["mnemon-core"]),
     ("mnemon-testkit", &["mnemon-core"]),
     ("mnemon-milvus", &["mnemon-core", "mnemon-adapters"]),
+    ("mnemon-lance", &["mnemon-core", "mnemon-adapters"]),
     (
         "mnemon",
         &["mnemon-core", "mnemon-engine", "mnemon-adapters"],
@@ -22,6 +23,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "mnemon-core",
             "mnemon-engine",
             "mnemon-adapters",
+            "mnemon-lance",
             "mnemon-milvus",
         ],
     ),

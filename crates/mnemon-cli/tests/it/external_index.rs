@@ -171,6 +171,15 @@ fn milvus_needs_a_build_with_it() {
     assert!(error.contains("rebuild with --features milvus"), "{error}");
 }
 
+#[cfg(not(feature = "lance"))]
+#[test]
+fn lance_needs_a_build_with_it() {
+    let sandbox = Sandbox::new().with("MNEMON_INDEX", "lance:vectors");
+    let (_, error) = sandbox.run(&["add", "x"]).failed();
+    assert!(error.contains("rebuild with --features lance"), "{error}");
+    assert!(!sandbox.path("vectors").exists(), "nothing was made");
+}
+
 #[test]
 fn an_index_in_a_search_server_is_refused_where_it_cannot_work() {
     let sandbox = Sandbox::new().with("MNEMON_INDEX", "opensearch://localhost/memory");

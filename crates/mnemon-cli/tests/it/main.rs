@@ -35,6 +35,7 @@ mod isolation;
 mod json;
 mod keys;
 mod kills;
+mod lance_script;
 mod languages;
 mod learning;
 mod llm;

@@ -8,16 +8,28 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// A folder with the script, small inputs, and a `cargo` that only counts its calls.
-struct Checkout(TempDir);
+pub(crate) struct Checkout {
+    folder: TempDir,
+    script: String,
+}
 
 impl Checkout {
     fn new() -> Self {
-        let folder = Self(tempfile::tempdir().unwrap());
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/milvus");
-        folder.write("scripts/milvus", &fs::read_to_string(script).unwrap());
+        Self::of("milvus")
+    }
+
+    /// With the script of this name.
+    pub(crate) fn of(name: &str) -> Self {
+        let folder = Self {
+            folder: tempfile::tempdir().unwrap(),
+            script: format!("scripts/{name}"),
+        };
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let script = fs::read_to_string(scripts.join(&folder.script)).unwrap();
+        folder.write(&folder.script, &script);
         folder.write("Cargo.toml", "");
         folder.write("Cargo.lock", "");
-        for name in ["core", "adapters", "testkit", "milvus"] {
+        for name in ["core", "adapters", "testkit", name] {
             folder.write(&format!("crates/mnemon-{name}/src/lib.rs"), "");
         }
         folder.program(
@@ -33,11 +45,11 @@ impl Checkout {
         folder
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -51,10 +63,10 @@ impl Checkout {
     }
 
     /// Whether the script succeeds.
-    fn run(&self, args: &[&str]) -> bool {
+    pub(crate) fn run(&self, args: &[&str]) -> bool {
         let path = std::env::var("PATH").unwrap();
         let ran = Command::new("bash")
-            .arg(self.path("scripts/milvus"))
+            .arg(self.path(&self.script))
             .args(args)
             .env("PATH", format!("{}:{path}", self.path("bin").display()))
             .env_remove("CARGO_TARGET_DIR")
@@ -65,7 +77,7 @@ impl Checkout {
     }
 
     /// How often cargo was called.
-    fn calls(&self) -> usize {
+    pub(crate) fn calls(&self) -> usize {
         let calls = fs::read_to_string(self.path("calls")).unwrap_or_default();
         calls.lines().count()
     }

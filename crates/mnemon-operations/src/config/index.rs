@@ -11,10 +11,13 @@ keys! {
 /// The index of the store itself.
 pub const BUILTIN: &str = "builtin";
 
+/// The scheme of an index in a folder.
+const LANCE: &str = "lance:";
+
 /// The index that searches use, and the credentials of its server.
 #[derive(Debug, Clone)]
 pub struct IndexSettings {
-    /// `builtin`, or the URL of an index in a search server.
+    /// `builtin`, or the URL of an index in a search server or a folder.
     pub url: Sourced<String>,
     pub user: Option<String>,
     /// Only from the environment, so that it lies in no file of ours.
@@ -35,7 +38,12 @@ impl IndexSettings {
     pub(super) fn read(layers: &Layers<'_>, env: &Environment) -> Result<Self, ConfigError> {
         let password = env.get(env_vars::MNEMON_INDEX_PASSWORD)?;
         Ok(Self {
-            url: layers.read(&INDEX, BUILTIN.to_owned(), parse)?,
+            url: layers.read_settled(&INDEX, BUILTIN.to_owned(), parse, |url, origin| {
+                // A folder of tables is found like a store: beside the file that names it.
+                if url.starts_with(LANCE) {
+                    *url = env.settle(url, super::beside(origin));
+                }
+            })?,
             user: env.get(env_vars::MNEMON_INDEX_USER)?.map(str::to_owned),
             password: password.map(Secret::new),
         })
@@ -52,7 +60,7 @@ impl IndexSettings {
         }
     }
 
-    /// The URL of an index in a search server; `None` stands for the index of the store.
+    /// The URL of an index in a search server or a folder; `None` stands for the index of the store.
     pub fn server(&self) -> Option<&str> {
         Some(self.url.value.as_str()).filter(|url| *url != BUILTIN)
     }
@@ -60,12 +68,14 @@ impl IndexSettings {
 
 /// The wiring knows the servers.
 fn parse(text: &str) -> Result<String, String> {
-    match text == BUILTIN || text.contains("://") && !text.contains('@') {
+    let is_server = text.contains("://") && !text.contains('@');
+    match text == BUILTIN || text.starts_with(LANCE) || is_server {
         true => Ok(text.to_owned()),
         // The message does not repeat the text: it may hold a password.
         false => Err(format!(
-            "write \"{BUILTIN}\", opensearch://HOST:PORT/NAME or milvus://HOST:PORT/NAME; the user and \
-             the password come from MNEMON_INDEX_USER and MNEMON_INDEX_PASSWORD"
+            "write \"{BUILTIN}\", lance:FOLDER, opensearch://HOST:PORT/NAME or \
+             milvus://HOST:PORT/NAME; the user and the password come from MNEMON_INDEX_USER and \
+             MNEMON_INDEX_PASSWORD"
         )),
     }
 }

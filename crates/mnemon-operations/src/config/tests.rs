@@ -138,18 +138,27 @@ fn the_store_lies_in_the_users_data_folder_unless_told_otherwise() {
 fn a_relative_path_in_a_file_begins_at_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other.toml");
-    let store = |text: &str| {
+    let read = |text: &str| {
         std::fs::write(&path, text).unwrap();
         let flags = Flags {
             config: Some(path.clone()),
             ..Flags::default()
         };
-        load(Path::new("/"), &flags, &[]).unwrap().store.value
+        load(Path::new("/"), &flags, &[]).unwrap()
     };
+    let store = |text: &str| read(text).store.value;
     let beside = format!("sqlite:{}/m.db", folder.path().display());
     assert_eq!(store("store = \"sqlite:m.db\""), beside);
     assert_eq!(store("store = \"sqlite:/m.db\""), "sqlite:/m.db");
     assert_eq!(store("store = \"ram:\""), "ram:");
+    let index = |url: &str| {
+        let text = format!("store = \"ram:\"\nindex = \"{url}\"");
+        read(&text).index.url.value
+    };
+    let beside = format!("lance:{}/vectors", folder.path().display());
+    assert_eq!(index("lance:vectors"), beside);
+    assert_eq!(index("lance:/vectors"), "lance:/vectors");
+    assert_eq!(index("milvus://h/vectors"), "milvus://h/vectors");
 }
 
 #[test]

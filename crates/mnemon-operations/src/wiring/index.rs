@@ -1,4 +1,4 @@
-//! The index in a search server.
+//! The index in a search server, or in a folder of tables.
 
 use std::sync::Arc;
 
@@ -42,8 +42,8 @@ pub(crate) fn read_grant(ctx: &Ctx) -> Result<Grant, Error> {
 fn index(config: &Config, url: &str) -> Result<ExternalIndex, Error> {
     let store = &config.store.value;
     if !FOLLOWED.iter().any(|scheme| store.starts_with(scheme)) {
-        let what = "an index in a search server needs a store in SQLite or PostgreSQL; use the \
-                    index \"builtin\" for other stores";
+        let what = "an index outside the store needs a store in SQLite or PostgreSQL; use the index \
+                    \"builtin\" for other stores";
         return Err(Invalid::new("index", what).into());
     }
     let url = IndexUrl::parse(url)?;
@@ -60,6 +60,7 @@ fn index(config: &Config, url: &str) -> Result<ExternalIndex, Error> {
     let server: Arc<dyn IndexServer> = match url.kind {
         IndexKind::OpenSearch => Arc::new(OpenSearch::new(&url, access)?),
         IndexKind::Milvus => milvus(&url, &access)?,
+        IndexKind::Lance => lance(&url)?,
     };
     let replica = mnemon_adapters::open_replica(store)?;
     Ok(ExternalIndex::new(replica, server))
@@ -75,5 +76,18 @@ fn milvus(_: &IndexUrl, _: &IndexAccess) -> Result<Arc<dyn IndexServer>, Error> 
     Err(Error::NotBuilt {
         what: "Milvus",
         feature: "milvus",
+    })
+}
+
+#[cfg(feature = "lance")]
+fn lance(url: &IndexUrl) -> Result<Arc<dyn IndexServer>, Error> {
+    Ok(Arc::new(mnemon_lance::Lance::new(url)))
+}
+
+#[cfg(not(feature = "lance"))]
+fn lance(_: &IndexUrl) -> Result<Arc<dyn IndexServer>, Error> {
+    Err(Error::NotBuilt {
+        what: "Lance",
+        feature: "lance",
     })
 }
