@@ -470,9 +470,21 @@ pub fn resident_bytes() -> Option<u64> {
     kilobytes.checked_mul(1024)
 }
 
-/// Copies of the store that a restore or a repair kept beside it. A purge does not reach into them,
-/// as they are what is left if the restore or the repair was a mistake.
+/// What a purge does not reach: copies of the store that a restore or a repair kept next to it, which
+/// are needed if that was a mistake, and older versions of the tables of an index.
 pub fn kept_copies(config: &Config) -> Vec<NotErased> {
+    let mut kept = copies_of_store(config);
+    let folder = config.index.server().filter(|url| url.starts_with("lance:"));
+    kept.extend(folder.map(|url| NotErased {
+        path: url.to_owned(),
+        why: "older versions of the index may hold hashes of its words, and its vector; \
+              `mnemon index rebuild` removes them"
+            .to_owned(),
+    }));
+    kept
+}
+
+fn copies_of_store(config: &Config) -> Vec<NotErased> {
     let path = config.store_path().unwrap_or_default();
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Vec::new();
@@ -652,4 +664,18 @@ fn seed() -> u64 {
     let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
     // The bits that say "version 4" are the same in all of them, but sit in different places.
     high ^ low.rotate_left(32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_purge_names_an_index_that_keeps_older_versions() {
+        let mut config = Config::for_store("ram:");
+        assert!(kept_copies(&config).is_empty());
+        config.index.url.value = "lance:vectors".to_owned();
+        let kept = kept_copies(&config).into_iter().map(|one| one.path);
+        assert_eq!(kept.collect::<Vec<_>>(), ["lance:vectors"]);
+    }
 }
