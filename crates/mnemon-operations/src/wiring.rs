@@ -474,12 +474,17 @@ pub fn resident_bytes() -> Option<u64> {
 /// are needed if that was a mistake, and older versions of the tables of an index.
 pub fn kept_copies(config: &Config) -> Vec<NotErased> {
     let mut kept = copies_of_store(config);
-    let folder = config.index.server().filter(|url| url.starts_with("lance:"));
-    kept.extend(folder.map(|url| NotErased {
-        path: url.to_owned(),
-        why: "older versions of the index may hold hashes of its words, and its vector; \
+    let folder = config
+        .index
+        .server()
+        .filter(|url| url.starts_with("lance:"));
+    kept.extend(folder.map(|url| {
+        NotErased {
+            path: url.to_owned(),
+            why: "older versions of the index may hold hashes of its words, and its vector; \
               `mnemon index rebuild` removes them"
-            .to_owned(),
+                .to_owned(),
+        }
     }));
     kept
 }
