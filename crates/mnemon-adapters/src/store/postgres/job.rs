@@ -136,8 +136,10 @@ mod tests {
             let id = format!("n{number}").parse().unwrap();
             Record::note(id, &ctx, format!("tea number {number}"))
         };
-        let mut batch = Batch::default();
-        batch.ops = (0..5 * LARGE + 1).map(|it| Op::append(note(it))).collect();
+        let batch = Batch {
+            ops: (0..5 * LARGE + 1).map(|it| Op::append(note(it))).collect(),
+            ..Batch::default()
+        };
         let prepared = Prepared::of(&grant, batch).unwrap();
         assert_eq!(prepared.found_by.len(), 5 * LARGE + 1);
         for (number, found_by) in prepared.found_by.iter().enumerate() {
