@@ -31,7 +31,9 @@ use mnemon_engine::{
 };
 
 use crate::Error;
-use crate::config::{Config, EmbedderChoice, JwksPlace, LlmProvider, Origin, RerankerChoice};
+use crate::config::{
+    Config, EmbedderChoice, JwksPlace, LlmProvider, Origin, RerankerChoice, without_passwords,
+};
 
 pub(crate) use index::{external_index, read_grant};
 pub use meter::Meter;
@@ -471,9 +473,20 @@ pub fn resident_bytes() -> Option<u64> {
 }
 
 /// What a purge does not reach: copies of the store that a restore or a repair kept next to it, which
-/// are needed if that was a mistake, and older versions of the tables of an index.
+/// are needed if that was a mistake, older versions of the tables of an index, and copies of notes at a
+/// service.
 pub fn kept_copies(config: &Config) -> Vec<NotErased> {
     let mut kept = copies_of_store(config);
+    let service = config.remotes.long_term.url.value.as_deref();
+    let service = service.filter(|_| config.notes.in_long_term.value);
+    kept.extend(service.map(|url| {
+        NotErased {
+            path: without_passwords(url),
+            why:
+                "copies of notes and what was made from them are there; delete them at the service"
+                    .to_owned(),
+        }
+    }));
     let folder = config
         .index
         .server()
@@ -676,11 +689,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_purge_names_an_index_that_keeps_older_versions() {
+    fn a_purge_names_what_it_does_not_reach() {
         let mut config = Config::for_store("ram:");
         assert!(kept_copies(&config).is_empty());
         config.index.url.value = "lance:vectors".to_owned();
-        let kept = kept_copies(&config).into_iter().map(|one| one.path);
-        assert_eq!(kept.collect::<Vec<_>>(), ["lance:vectors"]);
+        let paths = |config: &Config| -> Vec<String> {
+            let kept = kept_copies(config).into_iter();
+            kept.map(|one| one.path).collect()
+        };
+        assert_eq!(paths(&config), ["lance:vectors"]);
+        config.remotes.long_term.url.value = Some("mem0+https://api.mem0.example".to_owned());
+        assert_eq!(paths(&config), ["lance:vectors"], "notes are not sent");
+        config.notes.in_long_term.value = true;
+        assert_eq!(
+            paths(&config),
+            ["mem0+https://api.mem0.example", "lance:vectors"]
+        );
     }
 }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::sandbox::Sandbox;
 
-const NEEDLE: &str = "zebraneedle";
+pub(crate) const NEEDLE: &str = "zebraneedle";
 
 /// The files of the folder that hold the needle, in whatever form.
-fn holding(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn holding(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -1,7 +1,7 @@
 //! The routes under `/v1`: a request becomes the arguments of an operation, its answer JSON.
 
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -110,11 +110,14 @@ impl Api {
             let has_others = Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
             if turn.is_ok() && has_others {
                 // Another thread reads the requests of other connections meanwhile.
-                let begun = task::block_in_place(|| {
-                    let _entered = self.work.enter();
-                    wiring::may_block(|| work.as_mut().now_or_never())
-                });
-                if let Some(done) = begun {
+                let begun = catch_unwind(AssertUnwindSafe(|| {
+                    task::block_in_place(|| {
+                        let _entered = self.work.enter();
+                        wiring::may_block(|| work.as_mut().now_or_never())
+                    })
+                }));
+                // It panics before it begins if the system has no thread to spare.
+                if let Ok(Some(done)) = begun {
                     return done;
                 }
             }

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::num::NonZero;
 use std::panic::resume_unwind;
-use std::thread::ScopedJoinHandle;
 
 use mnemon_core::commit::Request;
 use mnemon_core::embed::ModelId;
@@ -66,10 +65,16 @@ fn analyse(records: &[&Record]) -> Vec<FoundBy> {
     }
     let part = records.len().div_ceil(threads);
     std::thread::scope(|scope| {
-        let parts = records.chunks(part);
-        let parts: Vec<_> = parts.map(|part| scope.spawn(move || of(part))).collect();
-        let parts = parts.into_iter().map(ScopedJoinHandle::join);
-        let found = parts.flat_map(|part| part.unwrap_or_else(|panic| resume_unwind(panic)));
+        let parts = records.chunks(part).map(|part| {
+            // The system may have no thread to spare.
+            let thread = std::thread::Builder::new().spawn_scoped(scope, move || of(part));
+            thread.map_err(|_| part)
+        });
+        let parts: Vec<_> = parts.collect();
+        let found = parts.into_iter().flat_map(|part| match part {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(part) => of(part),
+        });
         found.collect()
     })
 }

@@ -4,6 +4,7 @@ use mnemon_testkit::fakes::{DOUBLE_KEY, MemoryDouble, MemoryService, Treatment};
 use serde_json::Value;
 
 use crate::json::schema;
+use crate::purging::{NEEDLE, holding};
 use crate::sandbox::Sandbox;
 
 /// The services that the notes document names.
@@ -108,6 +109,47 @@ fn a_note_that_the_service_did_not_take_waits_in_the_outbox() {
         assert_eq!(texts(&double), ["Green tea is in the kitchen."]);
         assert_eq!(double.refused(), Vec::<String>::new());
     }
+}
+
+/// Adds a note of ann's and answers with its id.
+fn added(sandbox: &Sandbox, text: &str, more: &[&str]) -> String {
+    let args = [&["note", "add", text, "--user", "ann", "--json"], more].concat();
+    let answer = sandbox.run(&args).json();
+    answer["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_note_that_is_erased_while_it_waits_is_not_sent() {
+    let double = MemoryDouble::start(MemoryService::Mem0);
+    let sandbox = sandbox(&double);
+    double.misbehave(&[Treatment::Status(503), Treatment::Status(503)]);
+    let deleted = added(&sandbox, "Green tea is in the kitchen.", &[]);
+    let purged = added(&sandbox, NEEDLE, &[]);
+    sandbox.run(&["note", "delete", &deleted]).ok();
+    let ran = sandbox.run(&["forget", &purged, "--purge", "--yes", "--json"]);
+    assert_eq!(ran.code, 5, "{ran:?}");
+    let answer: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(answer["left"][0]["path"], double.url(), "{answer}");
+    sandbox.run(&["upkeep"]).ok();
+    assert_eq!(texts(&double), Vec::<String>::new());
+    assert!(holding(sandbox.folder()).is_empty());
+}
+
+#[test]
+fn a_deleted_note_stays_hidden_when_its_session_is_deleted() {
+    let double = MemoryDouble::start(MemoryService::Mem0);
+    let sandbox = sandbox(&double);
+    let session = ["--session", "monday"];
+    let id = added(&sandbox, "Green tea is in the kitchen.", &session);
+    sandbox.run(&["note", "delete", &id]).ok();
+    sandbox
+        .run(&["chat", "append", "monday", "Hello", "--user", "ann"])
+        .ok();
+    sandbox
+        .run(&["chat", "delete", "monday", "--user", "ann", "--yes"])
+        .ok();
+    assert_eq!(texts(&double), ["Green tea is in the kitchen."]);
+    assert_eq!(found(&search(&sandbox, "tea")), []);
 }
 
 #[test]

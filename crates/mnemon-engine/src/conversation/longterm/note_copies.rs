@@ -2,7 +2,8 @@
 //! copy of each new one, and searches of notes ask it, too.
 //!
 //! A mark in the store says which texts at the service are copies of our notes. So a note is not shown
-//! twice, and a note that was deleted here is not shown by its copy.
+//! twice, and a note that was deleted here is not shown by its copy. A fact that the service made from
+//! a note has another text, and is shown.
 
 use std::sync::Arc;
 
@@ -17,12 +18,14 @@ use super::own::failed;
 use super::remote::silent;
 use crate::records::naming::fixed_id;
 use crate::records::undo::as_index;
-use crate::records::{Error, Records};
+use crate::records::{Draft, Error, Records};
 
 /// The name by which texts of the service are marked.
 const NAME: &str = "long_term";
 /// Texts that the service is asked for.
 const FOUND: usize = 10;
+/// How long marks stay, which is longer than the notes: 200 years.
+const MARK_MS: i64 = 200 * 365 * 24 * 60 * 60 * 1000;
 
 pub(crate) struct NoteCopies {
     records: Records,
@@ -43,7 +46,12 @@ impl NoteCopies {
         content: &str,
     ) -> Result<(), Error> {
         let mark = self.mark(owner.user.as_deref(), content);
-        let mark = silent(mark, owner, Value::String(id.to_string()));
+        // Not of the session, which may be deleted before the note is.
+        let of_user = Owner::of(owner.user.as_deref(), None);
+        let mark = Draft {
+            expires: Some(ctx.now.plus_millis(MARK_MS)),
+            ..silent(mark, &of_user, Value::String(id.to_string()))
+        };
         let put = vec![(mark, Expect::Anything)];
         self.records.put_screened(&as_index(ctx), put, None).await?;
         let message = Message::text(id.as_str(), Role::User, content);
@@ -54,7 +62,8 @@ impl NoteCopies {
             return Ok(());
         };
         let outbox = Outbox::new(&self.records, self.remote.as_ref());
-        match outbox.add(ctx, owner, vec![message], why).await {
+        let copy_of = vec![id.clone()];
+        match outbox.add(ctx, owner, vec![message], copy_of, why).await {
             Err(LongTermError::Store(error)) => Err(error.into()),
             // A full outbox was noticed. The note itself is in the store.
             _ => Ok(()),

@@ -20,7 +20,7 @@ use super::own::failed;
 use super::remote::silent;
 use crate::records::naming::fixed_id;
 use crate::records::undo::as_index;
-use crate::records::{Error, Records};
+use crate::records::{Draft, Error, Records};
 
 /// How the ids of entries begin; the rest is in the order of time.
 const ENTRY: &str = "remote-outbox-";
@@ -93,15 +93,18 @@ impl<'a> Outbox<'a> {
         Self { records, remote }
     }
 
-    /// Keeps what the service did not take, and says so.
+    /// Keeps what the service did not take, and says so. It goes with the records of the store that
+    /// it is a copy of.
     pub(super) async fn add(
         &self,
         ctx: &Ctx,
         owner: &Owner,
         messages: Vec<Message>,
+        copy_of: Vec<Id>,
         why: LongTermError,
     ) -> Result<(), LongTermError> {
-        let added = self.insert(ctx, owner, messages).await.map_err(failed)?;
+        let added = self.insert(ctx, owner, messages, copy_of);
+        let added = added.await.map_err(failed)?;
         if !added {
             ctx.notices.add(format!(
                 "The outbox holds {MOST_WAITING} recordings, the most it may; the messages were \
@@ -120,6 +123,7 @@ impl<'a> Outbox<'a> {
         ctx: &Ctx,
         owner: &Owner,
         messages: Vec<Message>,
+        copy_of: Vec<Id>,
     ) -> Result<bool, Error> {
         if entries(self.records, ctx, MOST_WAITING).await?.len() >= MOST_WAITING {
             return Ok(false);
@@ -129,7 +133,10 @@ impl<'a> Outbox<'a> {
             messages,
         };
         let id: Id = format!("{ENTRY}{}", self.records.ids.next(ctx.now)).parse()?;
-        let draft = silent(id, owner, json(&entry)?);
+        let draft = Draft {
+            derived_from: copy_of,
+            ..silent(id, owner, json(&entry)?)
+        };
         let put = vec![(draft, Expect::Absent)];
         self.records.put_screened(&as_index(ctx), put, None).await?;
         Ok(true)

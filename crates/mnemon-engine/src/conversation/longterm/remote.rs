@@ -66,7 +66,7 @@ impl LongTerm for RemoteLongTerm {
         }
         if let Err(error) = self.remote.record(ctx, owner, &messages).await {
             let outbox = Outbox::new(self.records(), self.remote.as_ref());
-            outbox.add(ctx, owner, messages, error).await?;
+            outbox.add(ctx, owner, messages, Vec::new(), error).await?;
         }
         sent.save(self.records(), ctx, owner).await.map_err(failed)
     }
