@@ -135,8 +135,10 @@ impl Folder {
     /// Makes the folder of a new generation, without its table.
     pub(crate) fn make(&self) -> Result<Generation, StoreError> {
         let generation = Generation(format!("g{:016x}", fastrand::u64(..)));
-        let watermarks = self.folder_of(&generation).join(WATERMARKS);
-        let done = make_private_folder(&watermarks);
+        let folder = self.folder_of(&generation);
+        let done = make_private_folder(&folder.join(WATERMARKS));
+        let done = done.and_then(|()| sync_folder(&folder));
+        let done = done.and_then(|()| sync_folder(&self.path));
         done.map_err(|error| self.failed("cannot make a folder", error))?;
         Ok(generation)
     }
@@ -321,6 +323,8 @@ fn sync_files(
         let entry = entry?;
         let path = entry.path();
         if entry.file_type()?.is_dir() {
+            // Its name must last as well.
+            is_new |= !known.contains(&path);
             if depth > 0 {
                 sync_files(&path, depth - 1, known, there)?;
             }

@@ -8,11 +8,11 @@ use lance::deps::arrow_array::builder::{
 use lance::deps::arrow_array::cast::AsArray;
 use lance::deps::arrow_array::types::{Float32Type, Int64Type, UInt8Type, UInt32Type};
 use lance::deps::arrow_array::{
-    ArrayRef, Float32Array, Int64Array, ListArray, RecordBatch, StringArray,
+    Array, ArrayRef, Float32Array, Int64Array, ListArray, RecordBatch, StringArray,
 };
 use lance::deps::arrow_schema::{ArrowError, DataType, Field, Schema};
 use mnemon_adapters::external_index::{Document, Found};
-use mnemon_core::Tenant;
+use mnemon_core::{Id, Tenant};
 
 use crate::schema;
 use crate::words::Terms;
@@ -164,6 +164,25 @@ pub(crate) fn found(batch: &RecordBatch, row: usize, score: f32) -> Result<Found
         seq: version.map_err(|_| wrong("version"))? / 2,
         score,
     })
+}
+
+/// The vectors of a column, of the documents that have one.
+pub(crate) fn held_vectors(
+    batch: &RecordBatch,
+    name: &str,
+) -> Result<Vec<(Id, Vec<f32>)>, ArrowError> {
+    let ids = texts(batch, "id")?;
+    let lists = batch.column_by_name(name);
+    let lists = lists.and_then(|column| column.as_fixed_size_list_opt());
+    let lists = lists.ok_or_else(|| wrong(name))?;
+    let mut held = Vec::new();
+    for row in (0..batch.num_rows()).filter(|row| lists.is_valid(*row)) {
+        let values = lists.value(row);
+        let values = values.as_primitive_opt::<Float32Type>();
+        let values = values.ok_or_else(|| wrong(name))?.values().to_vec();
+        held.push((ids.value(row).parse().map_err(|_| wrong("id"))?, values));
+    }
+    Ok(held)
 }
 
 /// The documents of all rows, with scores by distance if there is a column of distances.

@@ -4,7 +4,7 @@ mod find;
 mod table;
 mod write;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,10 +16,11 @@ use mnemon_adapters::external_index::{
     Audience, DocumentChange, Entry, Generation, IndexServer, IndexUrl, Marked, Question,
     ServerAnswer, ServerError, Watermark,
 };
-use mnemon_core::{Id, IndexCapabilities, IndexFilters, ScoreScale, Tenant};
+use mnemon_core::embed::ModelId;
+use mnemon_core::{Id, Tenant};
 
-use crate::filter;
 use crate::folder::Folder;
+use crate::{filter, schema};
 
 /// When tables are compacted and old versions are removed. Each commit is a version.
 #[derive(Debug, Clone, Copy)]
@@ -106,19 +107,6 @@ impl IndexServer for Lance {
         self.folder.place()
     }
 
-    fn capabilities(&self) -> IndexCapabilities {
-        IndexCapabilities {
-            neighbour_context: false,
-            filters: IndexFilters {
-                content: false,
-                ..IndexFilters::ALL
-            },
-            deletes_at_once: true,
-            words: ScoreScale::Bm25,
-            meaning: ScoreScale::Cosine,
-        }
-    }
-
     async fn current(&self) -> Result<Generation, ServerError> {
         if let Some(current) = self.folder.current()? {
             return Ok(current);
@@ -203,6 +191,19 @@ impl IndexServer for Lance {
         let wanted = filter::after(tenant, after.map(Id::as_str));
         let list = |table| find::entries(table, &wanted, limit).boxed();
         self.read(generation, list).await
+    }
+
+    async fn vectors(
+        &self,
+        generation: &Generation,
+        tenant: &Tenant,
+        model: &ModelId,
+        ids: &[Id],
+    ) -> Result<Option<HashMap<Id, Vec<f32>>>, ServerError> {
+        let wanted = filter::ids(tenant, ids.iter().map(Id::as_str));
+        let column = schema::vector_column(model);
+        let read = |table| find::vectors(table, &wanted, &column).boxed();
+        Ok(Some(self.read(generation, read).await?))
     }
 
     async fn find(

@@ -106,7 +106,11 @@ impl IndexUrl {
 
     /// A folder; `lance:///x` and `lance:/x` both mean /x.
     fn of_folder(text: &str, path: &str) -> Result<Self, Invalid> {
-        let path = path.strip_prefix("//").unwrap_or(path);
+        let path = match path.strip_prefix("//") {
+            Some(rest) if rest.starts_with('/') => rest,
+            Some(_) => return Err(invalid("names a host; write lance:FOLDER".to_owned())),
+            None => path,
+        };
         if path.is_empty() {
             return Err(invalid("names no folder; write lance:FOLDER".to_owned()));
         }
@@ -252,7 +256,7 @@ mod tests {
             assert_eq!((url.kind, url.as_str()), (IndexKind::Lance, text));
             assert_eq!(url.folder(), std::path::Path::new(folder));
         }
-        for text in ["lance:", "lance://"] {
+        for text in ["lance:", "lance://", "lance://vectors"] {
             let error = IndexUrl::parse(text).unwrap_err().to_string();
             assert!(error.contains("write lance:FOLDER"), "{error}");
         }

@@ -1,13 +1,13 @@
 //! Finding documents in a version of a table.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use futures::TryStreamExt;
 use lance::dataset::scanner::{ColumnOrdering, Scanner};
 use lance::deps::arrow_array::{Float32Array, RecordBatch};
 use lance::{Dataset, Result};
 use mnemon_adapters::external_index::{Audience, Entry, Found, Question, ServerAnswer};
-use mnemon_core::{Embedding, Probe, Statistics, limits};
+use mnemon_core::{Embedding, Id, Probe, Statistics, limits};
 
 use crate::rows::{self, TermColumns};
 use crate::words::{Best, Counts, Query, Scorer};
@@ -128,6 +128,24 @@ pub(super) async fn entries(table: Dataset, wanted: &str, most: usize) -> Result
     Ok(found
         .map(|Found { id, seq, .. }| Entry { id, seq })
         .collect())
+}
+
+/// The vectors that documents have in a column.
+pub(super) async fn vectors(
+    table: Dataset,
+    wanted: &str,
+    column: &str,
+) -> Result<HashMap<Id, Vec<f32>>> {
+    let mut held = HashMap::new();
+    if table.schema().field(column).is_none() {
+        return Ok(held);
+    }
+    let scan = scan(&table, wanted, &["id", column])?;
+    let mut batches = scan.try_into_stream().await?;
+    while let Some(batch) = batches.try_next().await? {
+        held.extend(rows::held_vectors(&batch, column)?);
+    }
+    Ok(held)
 }
 
 pub(super) async fn speakers(table: Dataset, wanted: &str) -> Result<Vec<String>> {

@@ -125,6 +125,7 @@ async fn assert_agreement(place: &Path, now: i64) {
     assert_eq!(ids_of(ours), ids_of(theirs));
     let compared = index.compare(&g).await.unwrap();
     assert!(compared.is_complete(), "{compared:?}");
+    assert!(compared.vectors.is_some(), "vectors were compared");
     // The next write removes documents of records that have expired.
     put(&*backend.store, "last", "tea").await;
     index.find(&g, &words("tea")).await.unwrap();
