@@ -45,8 +45,7 @@ pub fn may_block<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Runs the work on a thread where it may block, and waits for its result. `None` if it panicked.
-/// Where there is no runtime there is nobody to hold up, and the work runs here, as it does where
-/// this thread may block.
+/// The work runs on this thread if the thread may block, or if there is no runtime to hold up.
 pub(crate) async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     if MAY_BLOCK.get() {
         return std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).ok();

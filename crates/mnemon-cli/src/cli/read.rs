@@ -62,11 +62,11 @@ fn lines(payload: &Payload) -> Vec<String> {
             .map(|doc| format!("{} ({})", doc.content, doc.id))
             .collect(),
         Payload::Procedural { skills, rules } => {
-            let told = skills.iter().flat_map(skill::found_lines);
+            let skills = skills.iter().flat_map(skill::found_lines);
             let rules = rules
                 .iter()
                 .map(|rule| format!("{} ({})", rule.rule, rule.id));
-            told.chain(rules).collect()
+            skills.chain(rules).collect()
         }
         Payload::Profile { profile, .. } => members(profile),
         Payload::Experience {
