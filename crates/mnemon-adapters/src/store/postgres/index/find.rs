@@ -308,31 +308,16 @@ impl DatabaseIndex {
             within,
         };
         let documents = known.sample.population.documents;
-        choice.plan(&known.models, |model| match known.has_near {
-            true => self.compare(model, documents),
-            false => Compare::Here,
-        })
-    }
-
-    /// How the vectors of a model are compared with pgvector. While its index is not built, those of
-    /// a large tenant are compared here.
-    fn compare(&self, model: &Model, documents: usize) -> Compare {
-        let exact = self.pool.address().index_exact;
-        let is_large = documents > VECTORS_PER_EXACT * exact;
-        if !is_large && documents <= INDEXED_PER_EXACT * exact {
-            return Compare::InDatabase;
-        }
-        match model.indexed {
-            Some(indexed) if is_large || documents * INDEXED_SHARE >= indexed => Compare::ByIndex,
-            Some(_) => Compare::InDatabase,
-            None => {
-                self.build(model);
-                match is_large {
-                    true => Compare::Here,
-                    false => Compare::InDatabase,
-                }
+        choice.plan(&known.models, |model| {
+            if !known.has_near {
+                return Compare::Here;
             }
-        }
+            let (compare, wants_index) = compare(search.exact, documents, model.indexed);
+            if wants_index {
+                self.build(model);
+            }
+            compare
+        })
     }
 
     /// Builds the index of a model while searches go on, once at a time.
@@ -354,6 +339,21 @@ impl DatabaseIndex {
             let mut building = building.lock().unwrap_or_else(PoisonError::into_inner);
             building.insert(number, Some(Instant::now() + pause));
         });
+    }
+}
+
+/// How so many vectors of a model are compared with pgvector, and whether an index is to be built.
+/// While it is missing, those of a large tenant are compared here.
+fn compare(exact: usize, documents: usize, indexed: Option<usize>) -> (Compare, bool) {
+    let is_large = documents > VECTORS_PER_EXACT * exact;
+    if !is_large && documents <= INDEXED_PER_EXACT * exact {
+        return (Compare::InDatabase, false);
+    }
+    match indexed {
+        Some(all) if is_large || documents * INDEXED_SHARE >= all => (Compare::ByIndex, false),
+        Some(_) => (Compare::InDatabase, false),
+        None if is_large => (Compare::Here, true),
+        None => (Compare::InDatabase, true),
     }
 }
 
@@ -445,4 +445,27 @@ fn read_models(rows: &[Row]) -> Result<Vec<Model>, Failure> {
         })
     });
     models.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_are_compared_by_the_index_if_there_are_many_and_they_are_a_part_of_it() {
+        use Compare::{ByIndex, Here, InDatabase};
+        for (documents, indexed, expected) in [
+            (4_000, None, (InDatabase, false)),
+            (4_001, None, (InDatabase, true)),
+            (20_001, None, (Here, true)),
+            (4_000, Some(4_000), (InDatabase, false)),
+            (4_001, Some(80_020), (ByIndex, false)),
+            (4_001, Some(80_021), (InDatabase, false)),
+            (20_001, Some(10_000_000), (ByIndex, false)),
+        ] {
+            let found = compare(1000, documents, indexed);
+            assert_eq!(found, expected, "{documents} of {indexed:?}");
+        }
+        assert_eq!(compare(0, 1, Some(1)), (ByIndex, false));
+    }
 }
