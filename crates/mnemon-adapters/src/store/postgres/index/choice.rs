@@ -153,7 +153,7 @@ impl<'a> Choice<'a> {
                 continue;
             }
             // A few more: the codes in the index are rounded.
-            let most = depth.saturating_add(depth / 8 + 8);
+            let most = depth.saturating_add(depth / 8 + 10);
             let by_index = compare == Compare::ByIndex;
             let call = self.scope.nearest(query, model.number, by_index, most)?;
             calls.by_database.push(call);
