@@ -49,6 +49,14 @@ pub struct Route {
     pub is_long: bool,
 }
 
+impl Route {
+    /// Whether its answers show no version of a record that a client could use: they are reads with a
+    /// body, such as searches.
+    const fn may_be_text(&self) -> bool {
+        matches!((self.method, self.right), (Method::Post, Rights::Read))
+    }
+}
+
 /// What a route concerns, and so whose keys may ask for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
@@ -67,6 +75,11 @@ pub trait Routed<On = Arc<Memory>>: Operation<On, Answer: Serialize + Deserializ
     /// The answer in the JSON that every interface uses, which `docs/json.md` describes.
     fn json(answer: &Self::Answer) -> Result<Value, Error> {
         serde_json::to_value(answer).map_err(Error::no_json)
+    }
+
+    /// The same as text.
+    fn text(answer: &Self::Answer) -> Result<String, Error> {
+        serde_json::to_string(answer).map_err(Error::no_json)
     }
 
     /// The answer that was sent as JSON.
@@ -111,14 +124,39 @@ impl Target for Seat {
     }
 }
 
-type Answering<'a> = Pin<Box<dyn Future<Output = Result<Value, Error>> + Send + 'a>>;
+/// An answer in JSON.
+#[derive(Debug)]
+pub enum Json {
+    Value(Value),
+    /// To be sent as it is, which takes less time.
+    Text(String),
+}
+
+impl Json {
+    pub fn into_value(self) -> Result<Value, Error> {
+        match self {
+            Self::Value(value) => Ok(value),
+            Self::Text(text) => serde_json::from_str(&text).map_err(Error::no_json),
+        }
+    }
+}
+
+/// How the caller wants the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Value,
+    /// As text, where the answer needs nothing added: no notice and no version of a record.
+    Text,
+}
+
+type Answering<'a> = Pin<Box<dyn Future<Output = Result<Json, Error>> + Send + 'a>>;
 
 /// A routed operation, without its type.
 pub struct Endpoint {
     pub route: Route,
     pub command: &'static str,
     pub fields: Vec<Field>,
-    pub run: for<'a> fn(&'a Seat, &'a Ctx, &'a Caller, Arguments, Watch<'a>) -> Answering<'a>,
+    pub run: for<'a> fn(&'a Seat, &'a Ctx, &'a Caller, Arguments, Watch<'a>, Form) -> Answering<'a>,
 }
 
 /// Routes that take records away, or bring earlier ones back.
@@ -178,8 +216,8 @@ impl Endpoint {
             fields: fields
                 .filter(|field| field.is_on(Interface::Http))
                 .collect(),
-            run: |seat, ctx, caller, arguments, watch| {
-                Box::pin(run::<O, On>(seat, ctx, caller, arguments, watch))
+            run: |seat, ctx, caller, arguments, watch, form| {
+                Box::pin(run::<O, On>(seat, ctx, caller, arguments, watch, form))
             },
         }
     }
@@ -191,7 +229,8 @@ async fn run<O: Routed<On>, On: Target>(
     caller: &Caller,
     arguments: Arguments,
     watch: Watch<'_>,
-) -> Result<Value, Error> {
+    form: Form,
+) -> Result<Json, Error> {
     let access = Access {
         memory: On::of(seat),
         ctx,
@@ -202,7 +241,12 @@ async fn run<O: Routed<On>, On: Target>(
         own_only: caller.user.is_some(),
         watch,
     };
-    O::json(&call::<O, On>(&access, arguments).await?)
+    let answer = call::<O, On>(&access, arguments).await?;
+    // Only some routes, as the code that writes an answer as text exists for each of them.
+    if const { O::ROUTE.may_be_text() } && form == Form::Text && ctx.notices.list().is_empty() {
+        return Ok(Json::Text(O::text(&answer)?));
+    }
+    Ok(Json::Value(O::json(&answer)?))
 }
 
 /// Each row: the method and the path, the right that it needs, the operation; behind it the memory
@@ -222,6 +266,10 @@ macro_rules! routes {
                 $(
                     fn json(answer: &Self::Answer) -> Result<Value, Error> {
                         $($json)::+::to_json(answer)
+                    }
+
+                    fn text(answer: &Self::Answer) -> Result<String, Error> {
+                        Ok($($json)::+::to_json(answer)?.to_string())
                     }
 
                     fn from_json(json: Value) -> serde_json::Result<Self::Answer> {

@@ -15,9 +15,10 @@ use futures::{StreamExt, stream};
 use mnemon_core::{Ctx, Order, Scan};
 use mnemon_engine::access::{Caller, Rights};
 
-use super::api::{Api, from_query};
+use super::api::Api;
 use super::caller::Lock;
 use super::changes::Listening;
+use super::sent::from_query;
 use mnemon_operations::operation::routes::{Method, Reach, Route, Seat};
 use mnemon_operations::operation::{
     self, Access, Arguments, Field, Interface, Operation, Selection,
