@@ -11,8 +11,10 @@
 //! [`Index`]: mnemon_core::index::Index
 
 mod candidates;
+mod choice;
 mod find;
 mod keys;
+mod load;
 pub(super) mod near;
 mod sample;
 mod speakers;

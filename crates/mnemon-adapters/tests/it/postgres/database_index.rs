@@ -199,6 +199,29 @@ fn the_index_of_vectors_is_built_when_it_is_needed() {
 }
 
 #[test]
+fn a_search_does_not_rely_on_what_the_last_one_knew() {
+    let place = InDatabase::new(database!(), LOOKED_UP);
+    let backend = place.backend();
+    let notes = (0..200).map(|number| (note(&format!("note {number}")), None));
+    put(&backend, notes.collect());
+    let probe = Probe {
+        vectors: vec![vector(7)],
+        ..words("note", Filter::all_of_tenant())
+    };
+    assert_eq!(find(&backend, &probe).len(), 10);
+    // The first vector of its model: the statistics of words still hold.
+    let near = note("of another kind");
+    let id = near.id.clone();
+    put(&backend, vec![(near, Some(vector(7)))]);
+    let probe = Probe {
+        terms: Vec::new(),
+        ..probe
+    };
+    let found = find(&backend, &probe).into_iter().map(|it| it.id);
+    assert_eq!(found.collect::<Vec<_>>(), [id]);
+}
+
+#[test]
 fn an_index_that_another_server_did_not_complete_is_built() {
     let place = InDatabase::new(database!(), LOOKED_UP);
     if !has_pgvector(&place) {
