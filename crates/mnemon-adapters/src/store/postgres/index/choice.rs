@@ -323,7 +323,7 @@ pub(super) fn wanted(probe: &Probe) -> Vec<u32> {
 /// The nearest of these vectors.
 fn nearest_of(rows: &[Row], query: &Embedding, choice: &Choice<'_>) -> Result<Vec<u64>, Failure> {
     let wrong = |error| Failure::from(wrong_vector(&error));
-    let mut set = VectorSet::new(query.model.dimension).map_err(wrong)?;
+    let mut set = VectorSet::without_sketches(query.model.dimension).map_err(wrong)?;
     let mut seqs = Vec::new();
     for row in rows {
         let seq = number(row, 0)?;

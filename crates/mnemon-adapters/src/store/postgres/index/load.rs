@@ -86,7 +86,7 @@ impl Loaded {
         sampled: Option<&Sampled<'_>>,
     ) -> Result<Answer, Failure> {
         let wrong = |error| Failure::from(wrong_vector(&error));
-        let mut index = Index::new();
+        let mut index = Index::for_one_search();
         for (row, terms) in self.rows.iter().zip(&self.terms) {
             let vector = match probe.vectors.is_empty() {
                 true => None,

@@ -92,7 +92,7 @@ impl Sample {
             if own.is_empty() {
                 continue;
             }
-            let mut set = VectorSet::new(model.dimension).map_err(wrong)?;
+            let mut set = VectorSet::without_sketches(model.dimension).map_err(wrong)?;
             for stored in &own {
                 set.push_quantised(&stored.vector).map_err(wrong)?;
             }
