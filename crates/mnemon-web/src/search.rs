@@ -103,7 +103,8 @@ impl<'a> Asked<'a> {
         let some = |text: &str| (!text.is_empty()).then(|| vec![text.to_owned()]);
         json!({
             "query": self.query,
-            "limit": self.limit,
+            // One more shows whether there are more.
+            "limit": self.limit + 1,
             "kind": some(self.kind),
             "namespace": some(self.namespace),
             "user": one(self.user),
@@ -183,7 +184,9 @@ fn form(visit: &Visit<'_>, asked: &Asked<'_>) -> Markup {
 }
 
 fn hits(asked: &Asked<'_>, found: &Value) -> Markup {
-    let all = found.items("hits");
+    let found_all = found.items("hits");
+    let limit = usize::try_from(asked.limit).unwrap_or(usize::MAX);
+    let all = found_all.get(..limit).unwrap_or(found_all);
     let is_likely = |hit: &&Value| hit.number("score") >= UNLIKELY;
     let (likely, others): (Vec<&Value>, Vec<&Value>) = all.iter().partition(is_likely);
     html! {
@@ -200,7 +203,7 @@ fn hits(asked: &Asked<'_>, found: &Value) -> Markup {
                     ol.hits { @for found in &others { li { (hit(found, asked)) } } }
                 }
             }
-            @if all.len() as u64 == asked.limit && asked.limit < MOST {
+            @if found_all.len() > limit && asked.limit < MOST {
                 p { a href=(asked.more()) { "Show more results" } }
             }
         }

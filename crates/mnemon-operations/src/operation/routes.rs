@@ -47,14 +47,9 @@ pub struct Route {
     pub reach: Reach,
     /// Whether it may take long, so that it can be watched.
     pub is_long: bool,
-}
-
-impl Route {
-    /// Whether its answers show no version of a record that a client could use: they are reads with a
-    /// body, such as searches.
-    const fn may_be_text(&self) -> bool {
-        matches!((self.method, self.right), (Method::Post, Rights::Read))
-    }
+    /// Whether its answers are written as text directly: those of searches, which show no version of a
+    /// record that a client could use.
+    pub is_text: bool,
 }
 
 /// What a route concerns, and so whose keys may ask for it.
@@ -243,17 +238,17 @@ async fn run<O: Routed<On>, On: Target>(
     };
     let answer = call::<O, On>(&access, arguments).await?;
     // Only some routes, as the code that writes an answer as text exists for each of them.
-    if const { O::ROUTE.may_be_text() } && form == Form::Text && ctx.notices.list().is_empty() {
+    if const { O::ROUTE.is_text } && form == Form::Text && ctx.notices.list().is_empty() {
         return Ok(Json::Text(O::text(&answer)?));
     }
     Ok(Json::Value(O::json(&answer)?))
 }
 
 /// Each row: the method and the path, the right that it needs, the operation; behind it the memory
-/// that it works on, what it concerns, whether it may take long, and the module that knows its JSON,
-/// where these are not the usual ones.
+/// that it works on, what it concerns, whether it may take long, whether its answer is written as
+/// text, and the module that knows its JSON, where these are not the usual ones.
 macro_rules! routes {
-    ($($method:ident $path:literal $right:ident $operation:ty $(, on $on:ty)? $(, whole $reach:ident)? $(, takes $long:ident)? $(, json $($json:ident)::+)?;)+) => {
+    ($($method:ident $path:literal $right:ident $operation:ty $(, on $on:ty)? $(, whole $reach:ident)? $(, takes $long:ident)? $(, sent as $text:ident)? $(, json $($json:ident)::+)?;)+) => {
         $(
             impl Routed $(<$on>)? for $operation {
                 const ROUTE: Route = Route {
@@ -261,7 +256,8 @@ macro_rules! routes {
                     path: $path,
                     right: Rights::$right,
                     reach: routes!(@reach $($reach)? $($on)?),
-                    is_long: routes!(@long $($long)?),
+                    is_long: routes!(@is $($long)?),
+                    is_text: routes!(@is $($text)?),
                 };
                 $(
                     fn json(answer: &Self::Answer) -> Result<Value, Error> {
@@ -288,8 +284,8 @@ macro_rules! routes {
     (@reach server $($on:ty)?) => { Reach::Server };
     // Agents' and teams' files, and the configuration, belong to no user.
     (@reach $($tenant:tt)+) => { Reach::Tenant };
-    (@long) => { false };
-    (@long $long:ident) => { true };
+    (@is) => { false };
+    (@is $it:ident) => { true };
     (@on) => { Arc<Memory> };
     (@on $on:ty) => { $on };
 }
@@ -300,14 +296,14 @@ routes! {
     Get "/v1/records/{id}" Read Get;
     Patch "/v1/records/{id}" Write Update;
     Delete "/v1/records/{id}" Write ForgetOne;
-    Post "/v1/search" Read Search;
-    Post "/v1/context" Read Context;
+    Post "/v1/search" Read Search, sent as text;
+    Post "/v1/context" Read Context, sent as text;
     Get "/v1/history" Read History;
     Post "/v1/undo" Write Undo;
 
     Post "/v1/notes" Write NoteAdd, json notes::json;
     Get "/v1/notes" Read NoteList, json notes::json;
-    Post "/v1/notes/search" Read NoteSearch, json notes::json::hits;
+    Post "/v1/notes/search" Read NoteSearch, sent as text, json notes::json::hits;
     Get "/v1/notes/stats" Read NoteStats, json notes::json;
     Post "/v1/notes/clear" Write NoteClear, json notes::json;
     Post "/v1/notes/cleanup" Admin NoteCleanup, whole tenant, json notes::json;
@@ -336,9 +332,9 @@ routes! {
     Post "/v1/conversations/{session}/clear" Write ChatClear;
 
     Post "/v1/long-term/record" Write Record;
-    Post "/v1/long-term/retrieve" Read Retrieve;
+    Post "/v1/long-term/retrieve" Read Retrieve, sent as text;
 
-    Post "/v1/read" Read Read;
+    Post "/v1/read" Read Read, sent as text;
     Post "/v1/write" Write Write;
     Get "/v1/stats" Read Stats, whole tenant;
     Post "/v1/forget" Write Forget;
@@ -364,7 +360,7 @@ routes! {
     Get "/v1/experience/traces" Read Traces;
 
     Get "/v1/skills" Read SkillList;
-    Post "/v1/skills/search" Read SkillSearch;
+    Post "/v1/skills/search" Read SkillSearch, sent as text;
     Get "/v1/skills/export" Read SkillExport;
     Post "/v1/skills/import" Write SkillImport;
     Get "/v1/skills/{id}" Read SkillShow;

@@ -24,7 +24,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::events::{self, Progress};
 use super::problem::Problem;
-use super::sent::{arguments, strong};
+use super::request_fields::{arguments, strong};
 use super::upkeeps::Upkeeps;
 use mnemon_engine::access::{Amount, Caller, Quotas, Rights};
 use mnemon_operations::config::Config;
@@ -51,9 +51,9 @@ pub(super) struct Api {
     /// Where operations run. Requests may be read and refused elsewhere.
     work: Handle,
     /// Requests that are being carried out.
-    pub(super) busy: AtomicUsize,
-    /// While there are fewer, a read runs where its request is read.
-    pub(super) few: usize,
+    pub(super) in_progress: Arc<AtomicUsize>,
+    /// While there are fewer requests, a read runs where its request is read.
+    pub(super) max_inline_reads: usize,
 }
 
 impl Api {
@@ -69,14 +69,14 @@ impl Api {
             upkeeps: Upkeeps::default(),
             running: Arc::default(),
             work: Handle::current(),
-            busy: AtomicUsize::new(0),
-            few: few(),
+            in_progress: Arc::default(),
+            max_inline_reads: max_inline_reads(),
         }
     }
 
     /// For callers in this process, who wait for the answer and do nothing else meanwhile.
     pub(super) fn in_process(mut self) -> Self {
-        self.few = usize::MAX;
+        self.max_inline_reads = usize::MAX;
         self
     }
 
@@ -97,7 +97,7 @@ impl Api {
 
     /// Does the work of a request. While there are few, reads are done where their requests are read,
     /// until they have to wait: to hand one to another thread and back takes longer than most of them.
-    /// Where there are many, these threads only read, so that requests that are too many hear of it.
+    /// Where there are many, these threads only read requests, and refuse those that are too many.
     pub(super) async fn carry_out<T: Send + 'static>(
         &self,
         endpoint: &Endpoint,
@@ -107,16 +107,22 @@ impl Api {
         let mut work = Box::pin(work.map(|done| {
             done.unwrap_or_else(|_| Err(Error::Internal("the operation panicked".to_owned())))
         }));
-        let busy = Busy::count(&self.busy);
+        let counted = InProgress::count(&self.in_progress);
         let is_short = endpoint.route.right == Rights::Read && !endpoint.route.is_long;
         let has_others = Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
-        if is_short && busy.before < self.few && has_others {
+        if is_short && counted.before < self.max_inline_reads && has_others {
             // Another thread reads the requests of other connections meanwhile.
             let _entered = self.work.enter();
             if let Some(done) = wiring::may_block(|| work.as_mut().now_or_never()) {
                 return done;
             }
         }
+        let work = async move {
+            let done = work.await;
+            // Also where the client has hung up.
+            drop(counted);
+            done
+        };
         self.finish(work).await.flatten()
     }
 
@@ -267,25 +273,28 @@ impl Api {
     }
 }
 
-/// How many requests are few: the cores can carry them out at once.
-pub(super) fn few() -> usize {
+/// As many as the cores can carry out at once.
+pub(super) fn max_inline_reads() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// A request that is being carried out, and how many others were when it began.
-struct Busy<'a> {
-    all: &'a AtomicUsize,
+struct InProgress {
+    all: Arc<AtomicUsize>,
     before: usize,
 }
 
-impl<'a> Busy<'a> {
-    fn count(all: &'a AtomicUsize) -> Self {
+impl InProgress {
+    fn count(all: &Arc<AtomicUsize>) -> Self {
         let before = all.fetch_add(1, Ordering::Relaxed);
-        Self { all, before }
+        Self {
+            all: all.clone(),
+            before,
+        }
     }
 }
 
-impl Drop for Busy<'_> {
+impl Drop for InProgress {
     fn drop(&mut self) {
         self.all.fetch_sub(1, Ordering::Relaxed);
     }

@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::api::{Api, problem_of};
 use super::caller::Lock;
 use super::metrics::{Metrics, Running};
-use super::sent::from_query;
+use super::request_fields::from_query;
 use mnemon_operations::Error;
 use mnemon_operations::operation::routes::Seat;
 use mnemon_operations::operation::{

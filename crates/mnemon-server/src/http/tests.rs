@@ -542,8 +542,13 @@ fn few_reads_run_where_their_requests_are_read() {
     assert_eq!(thread_of("/v1/search", false), "reading");
     assert_eq!(thread_of("/v1/search", true), "work");
     assert_eq!(thread_of("/v1/records", false), "work");
-    assert_eq!(api.busy.swap(api.few, Ordering::Relaxed), 0);
+    assert_eq!(
+        api.in_progress
+            .swap(api.max_inline_reads, Ordering::Relaxed),
+        0
+    );
     assert_eq!(thread_of("/v1/search", false), "work");
-    api.busy.store(api.few - 1, Ordering::Relaxed);
+    api.in_progress
+        .store(api.max_inline_reads - 1, Ordering::Relaxed);
     assert_eq!(thread_of("/v1/search", false), "reading");
 }

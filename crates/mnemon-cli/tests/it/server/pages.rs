@@ -171,6 +171,7 @@ fn a_search_shows_ten_hits_and_a_link_to_more() {
         (1, Some("/search?q=tea&budget=1000&limit=50".to_owned()))
     );
     assert_eq!(hits("/search?q=tea&limit=many").0, 10);
+    assert_eq!(hits("/search?q=tea&limit=12"), (12, None));
 }
 
 #[test]

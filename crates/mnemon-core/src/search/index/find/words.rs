@@ -175,21 +175,21 @@ impl Index {
     ) {
         let common = std::mem::take(&mut words.common);
         let is_meant = |doc: &u32| mask.is_none_or(|mask| has(mask, *doc));
-        let mut able: Vec<u32> = words.matched.iter().copied().filter(is_meant).collect();
+        let mut contenders: Vec<u32> = words.matched.iter().copied().filter(is_meant).collect();
         let mut weighed: Option<(usize, Mask, Heard)> = None;
         for at in 0..common.len() {
             let rest = common.get(at..).unwrap_or_default();
-            keep_able(&mut able, rest, depth, visible, &scratch.words);
+            prune_by_bound(&mut contenders, rest, depth, visible, &scratch.words);
             // To choose them again costs about as much as it spares if most are left.
             let (_, only, heard) = match weighed.take() {
-                Some(some) if able.len() * 2 > some.0 => weighed.insert(some),
+                Some(some) if contenders.len() * 2 > some.0 => weighed.insert(some),
                 _ => {
                     let mut only = Mask::new();
-                    for doc in able.iter().chain(found) {
+                    for doc in contenders.iter().chain(found) {
                         set_bit(&mut only, *doc);
                     }
                     let heard = self.hearing(&only, visible);
-                    weighed.insert((able.len(), only, heard))
+                    weighed.insert((contenders.len(), only, heard))
                 }
             };
             if let Some(next) = rest.first() {
@@ -425,20 +425,21 @@ impl Index {
     }
 }
 
-/// Leaves those documents that can be among the best when the other terms are added.
-fn keep_able(
-    able: &mut Vec<u32>,
+/// Removes the documents that cannot be among the best, even if they score by the other terms as much as
+/// a document can.
+fn prune_by_bound(
+    contenders: &mut Vec<u32>,
     rest: &[Known<'_>],
     depth: usize,
     visible: &Visible<'_>,
     scores: &[f32],
 ) {
     let score = |doc: u32| scores.get(doc as usize).copied().unwrap_or(0.0);
-    let mut sorted: Vec<f32> = able.iter().map(|doc| score(*doc)).collect();
+    let mut sorted: Vec<f32> = contenders.iter().map(|doc| score(*doc)).collect();
     let Some(last) = depth.checked_sub(1).filter(|last| *last < sorted.len()) else {
         return;
     };
     let (_, least, _) = sorted.select_nth_unstable_by(last, |a, b| b.total_cmp(a));
     let bound: f32 = rest.iter().map(|known| known.worth(visible)).sum();
-    able.retain(|doc| (score(*doc) + bound) * ROUNDING >= *least);
+    contenders.retain(|doc| (score(*doc) + bound) * ROUNDING >= *least);
 }
