@@ -27,6 +27,8 @@ const SESSION: usize = 40;
 const WARM_UP: usize = 10;
 /// Up to so many records the store compares all vectors.
 const COMPARED: usize = 4000;
+/// How long the index of vectors may take.
+const INDEX_PATIENCE: Duration = Duration::from_secs(1800);
 
 /// What is measured besides the searches of one tenant.
 #[derive(clap::Args)]
@@ -266,12 +268,16 @@ async fn wait_for_index(
     probes: &[Probe],
 ) -> Outcome<()> {
     let warm = probes.iter().take(WARM_UP);
+    let began = Instant::now();
     loop {
         for probe in warm.clone() {
             backend.index.find(grant, probe).await?;
         }
         if size <= COMPARED || writes::has_vector_index(url).await? {
             break;
+        }
+        if began.elapsed() > INDEX_PATIENCE {
+            return Err("the index of vectors is not built; does the server have pgvector?".into());
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }

@@ -149,6 +149,40 @@ fn records_of_others_do_not_change_scores() {
 }
 
 /// A vector that is the same for the same number.
+/// The number of a conversation is a hash of its audience and session. Bob names a session so that it
+/// has the number of Ann's.
+#[test]
+fn a_conversation_with_the_number_of_another_audience_has_neighbours_of_its_own() {
+    for parameters in [LOOKED_UP, EXACT] {
+        let place = InDatabase::new(database!(), parameters);
+        let backend = place.backend();
+        let said = |user: &str, content: &str| {
+            let mut record = note(content);
+            record.owner.user = Some(user.to_owned());
+            record.owner.session = Some(format!("session of {user}"));
+            (record, None)
+        };
+        put(
+            &backend,
+            vec![
+                said("ann", "the secret plan"),
+                said("bob", "green tea"),
+                said("ann", "a secret tea"),
+            ],
+        );
+        let seen = || Filter::seen_by(Viewer::user("bob"));
+        let before = find(&backend, &words("green tea", seen()));
+        assert_eq!(before.len(), 1);
+        let same = "WITH changed AS (UPDATE mnemon.search SET conversation = (
+                SELECT min(conversation) FROM mnemon.search WHERE audience = 'user:ann')
+            WHERE audience = 'user:bob' AND conversation IS NOT NULL RETURNING 1)
+            SELECT count(*) FROM changed";
+        assert_eq!(rows(&place.database.url(), same), ["1"]);
+        assert_eq!(find(&backend, &words("green tea", seen())), before);
+        assert_eq!(find(&backend, &words("secret plan", seen())), []);
+    }
+}
+
 fn vector(number: u64) -> Embedding {
     let mut state = number + 1;
     let values = (0..16).map(|_| {

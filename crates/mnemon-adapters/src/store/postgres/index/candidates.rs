@@ -236,7 +236,8 @@ impl<'a> Scope<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
     /// Only those that ranking needs, all from one table: where the filter says nothing but who
-    /// looks. Neighbours of a record have its audience.
+    /// looks. Only neighbours of the same audience are loaded: the number of a conversation is a
+    /// hash, and a session could be named so that it has that of another audience.
     Lean,
     /// Those of a document of an index, by which it decides the filter.
     Whole,
@@ -321,6 +322,7 @@ impl Layout {
             let columns = [
                 "seq",
                 "conversation",
+                "audience",
                 "created",
                 "expires",
                 "speaker",
@@ -337,7 +339,7 @@ impl Layout {
             format!(
                 "(SELECT {near} FROM mnemon.search n
                     WHERE n.tenant = {OWN} AND n.conversation = c.conversation
-                        AND (n.created, n.seq) {beyond} (c.created, c.seq)
+                        AND n.audience = c.audience AND (n.created, n.seq) {beyond} (c.created, c.seq)
                     ORDER BY n.created {order}, n.seq {order} LIMIT c.reach)"
             )
         };
@@ -359,14 +361,14 @@ impl Layout {
             format!(
                 "(SELECT n.seq FROM mnemon.search n
                     WHERE n.tenant = {OWN} AND n.conversation = c.conversation
-                        AND (n.created, n.seq) {beyond} (c.created, c.seq)
+                        AND n.audience = c.audience AND (n.created, n.seq) {beyond} (c.created, c.seq)
                     ORDER BY n.created {order}, n.seq {order} LIMIT {REACH})"
             )
         };
         let (before, after) = (beside("<", "DESC"), beside(">", "ASC"));
         let sql = format!(
             "WITH c AS MATERIALIZED (
-                SELECT s.seq, s.conversation, s.created FROM mnemon.search s
+                SELECT s.seq, s.conversation, s.audience, s.created FROM mnemon.search s
                 WHERE s.tenant = {OWN} AND s.seq = ANY($2)),
              w AS MATERIALIZED (
                 SELECT c.seq FROM c

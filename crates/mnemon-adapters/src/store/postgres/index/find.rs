@@ -23,9 +23,9 @@ use crate::store::postgres::standby::Standby;
 use crate::store::postgres::view::number;
 
 /// So many times as many vectors are compared by the database as records are loaded at once.
-pub(in crate::store::postgres) const VECTORS_PER_EXACT: usize = 20;
+const VECTORS_PER_EXACT: usize = 20;
 /// From so many times as many on, the HNSW index is used if the tenant has enough of its vectors.
-const INDEXED_PER_EXACT: usize = 4;
+pub(in crate::store::postgres) const INDEXED_PER_EXACT: usize = 4;
 /// Enough is one vector in so many: the index passes by those of other tenants.
 const INDEXED_SHARE: usize = 20;
 /// How soon an index that is still missing is tried again, as another server may have died while it
@@ -100,6 +100,15 @@ impl Search<'_> {
     fn is_of_many(&self, known: &Known) -> bool {
         let documents = known.sample.population.documents;
         self.is_of_audience() && documents > self.exact + self.exact / 2
+    }
+
+    /// Counts the records of a part of the tenant, as far as it takes to see that they are many.
+    fn count_few(&self, known: &Known) -> Result<Option<Call>, Failure> {
+        if self.probe.filter.is_empty() {
+            return Ok(None);
+        }
+        let scope = Scope::new(self.grant, &self.probe.filter, known.tenant());
+        scope.few(self.exact + 1).map(Some)
     }
 }
 
@@ -192,13 +201,20 @@ impl DatabaseIndex {
         let guess = known.filter(|known| search.is_of_many(known));
         let plan = guess.as_ref().map(|known| self.plan(search, known));
         let plan = plan.transpose()?;
+        let check = guess.as_ref().map(|known| search.count_few(known));
+        let check = check.transpose()?.flatten();
         let calls = plan.as_ref().map_or(&[][..], |plan| &plan.calls);
-        let (begun, answers) = self.begin(&mut lease, grant, calls).await?;
+        let calls: Vec<&Call> = check.iter().chain(calls).collect();
+        let (begun, mut answers) = self.begin(&mut lease, grant, &calls).await?;
         let Some(begun) = begun.filter(|begun| begun.moment.has_seen(&at_least)) else {
             lease.end("ROLLBACK").await?;
             return Ok(None);
         };
-        let found = match guess.filter(|known| known.holds(&begun)).zip(plan) {
+        // A part of the tenant may have become small while the tenant did not change much.
+        let counted = check.is_some().then(|| answers.remove(0).len());
+        let is_of_many = counted.is_none_or(|count| count > search.exact);
+        let guess = guess.filter(|known| is_of_many && known.holds(&begun));
+        let found = match guess.zip(plan) {
             Some((known, plan)) => choose(&plan, &known, &answers)?,
             None => self.look_up(&mut lease, search, &begun).await?,
         };
@@ -231,7 +247,7 @@ impl DatabaseIndex {
         &self,
         lease: &mut Lease,
         grant: &Grant,
-        likely: &[Call],
+        likely: &[&Call],
     ) -> Result<(Option<Begun>, Vec<Vec<Row>>), Failure> {
         let mut calls = vec![tenant(grant)?, models()];
         let begin = match self.pool.has_near() {
@@ -242,7 +258,7 @@ impl DatabaseIndex {
             false => BEGIN,
         };
         let own = calls.len();
-        let calls: Vec<&Call> = calls.iter().chain(likely).collect();
+        let calls: Vec<&Call> = calls.iter().chain(likely.iter().copied()).collect();
         let mut answers = lease.pipeline(Some(begin), &calls, None).await?;
         let likely = answers.split_off(own.min(answers.len()));
         let mut answers = answers.iter();
@@ -312,7 +328,9 @@ impl DatabaseIndex {
             if !known.has_near {
                 return Compare::Here;
             }
-            let (compare, wants_index) = compare(search.exact, documents, model.indexed);
+            let is_narrowed = !search.is_of_audience();
+            let (compare, wants_index) =
+                compare(search.exact, documents, is_narrowed, model.indexed);
             if wants_index {
                 self.build(model);
             }
@@ -343,14 +361,21 @@ impl DatabaseIndex {
 }
 
 /// How so many vectors of a model are compared with pgvector, and whether an index is to be built.
-/// While it is missing, those of a large tenant are compared here.
-fn compare(exact: usize, documents: usize, indexed: Option<usize>) -> (Compare, bool) {
+/// While it is missing, those of a large tenant are compared here. A filter that narrows the search may
+/// leave few of those that the index finds.
+fn compare(
+    exact: usize,
+    documents: usize,
+    is_narrowed: bool,
+    indexed: Option<usize>,
+) -> (Compare, bool) {
     let is_large = documents > VECTORS_PER_EXACT * exact;
     if !is_large && documents <= INDEXED_PER_EXACT * exact {
         return (Compare::InDatabase, false);
     }
+    let are_enough = |all: usize| !is_narrowed && all > 0 && documents * INDEXED_SHARE >= all;
     match indexed {
-        Some(all) if is_large || documents * INDEXED_SHARE >= all => (Compare::ByIndex, false),
+        Some(all) if is_large || are_enough(all) => (Compare::ByIndex, false),
         Some(_) => (Compare::InDatabase, false),
         None if is_large => (Compare::Here, true),
         None => (Compare::InDatabase, true),
@@ -425,8 +450,9 @@ fn moment(row: Option<&Row>) -> Result<Option<Moment>, Failure> {
 fn models() -> Call {
     Call::new(
         "SELECT m.num, m.name, m.dimension, (
-            SELECT greatest(c.reltuples, 0)::bigint FROM pg_index i
+            SELECT sum(greatest(c.reltuples, 0))::bigint FROM pg_index i
             JOIN pg_class c ON c.oid = i.indexrelid
+                OR c.oid IN (SELECT relid FROM pg_partition_tree(i.indexrelid))
             WHERE i.indisvalid AND i.indexrelid = to_regclass('mnemon.search_near_' || m.num))
          FROM mnemon.models m ORDER BY m.num",
     )
@@ -463,9 +489,13 @@ mod tests {
             (4_001, Some(80_021), (InDatabase, false)),
             (20_001, Some(10_000_000), (ByIndex, false)),
         ] {
-            let found = compare(1000, documents, indexed);
+            let found = compare(1000, documents, false, indexed);
             assert_eq!(found, expected, "{documents} of {indexed:?}");
         }
-        assert_eq!(compare(0, 1, Some(1)), (ByIndex, false));
+        assert_eq!(compare(0, 1, false, Some(1)), (ByIndex, false));
+        // The index of partitions that were not counted yet may have many more.
+        assert_eq!(compare(1000, 4_001, false, Some(0)), (InDatabase, false));
+        assert_eq!(compare(1000, 4_001, true, Some(4_001)), (InDatabase, false));
+        assert_eq!(compare(1000, 20_001, true, Some(20_001)), (ByIndex, false));
     }
 }
