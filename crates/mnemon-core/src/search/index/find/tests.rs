@@ -330,7 +330,7 @@ fn the_rarest_terms_are_those_that_the_fewest_visible_documents_have() {
         let random = &mut Random(seed);
         let whose = [&OURS[..], &PRIVATE[..]].concat();
         let all: Vec<Made> = (0..300)
-            .map(|n| made(random, format!("r{n}"), &whose, &[]))
+            .map(|n| made(random, format!("r{n}"), &whose, &["m"]))
             .collect();
         let index = index(&all);
         for probe in probes(random) {
