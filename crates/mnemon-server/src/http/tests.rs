@@ -552,3 +552,31 @@ fn few_reads_run_where_their_requests_are_read() {
         .store(api.max_inline_reads - 1, Ordering::Relaxed);
     assert_eq!(thread_of("/v1/search", false), "reading");
 }
+
+/// Work whose client has hung up goes on, and so counts as a request in progress.
+#[tokio::test]
+async fn work_counts_until_it_ends_also_without_its_client() {
+    let config = Config::for_store("ram:");
+    let memory = wiring::open(&config).unwrap().memory;
+    let api = Arc::new(api::Api::new(memory.into(), config));
+    let (begun, begins) = oneshot::channel();
+    let (end, ends) = oneshot::channel::<()>();
+    let own = api.clone();
+    let request = tokio::spawn(async move {
+        let mut endpoints = endpoints().into_iter();
+        let endpoint = endpoints.find(|endpoint| endpoint.route.path == "/v1/records");
+        let work = async move {
+            begun.send(()).unwrap();
+            ends.await.unwrap();
+            Ok(())
+        };
+        own.carry_out(&endpoint.unwrap(), work).await
+    });
+    begins.await.unwrap();
+    request.abort();
+    assert!(request.await.unwrap_err().is_cancelled());
+    assert_eq!(api.in_progress.load(Ordering::Relaxed), 1);
+    end.send(()).unwrap();
+    api.finished().await;
+    assert_eq!(api.in_progress.load(Ordering::Relaxed), 0);
+}

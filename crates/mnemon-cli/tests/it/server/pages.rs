@@ -146,7 +146,7 @@ fn a_newcomer_loads_the_demonstration_searches_explains_deletes_and_undoes() {
     assert!(!browser.get("/records").body.contains("demo-tea"));
 }
 
-/// Ten hits, and a link to more that keeps what is asked for. It ends where there are no more.
+/// The link repeats the query and the filters. It is shown only if there are more hits.
 #[test]
 fn a_search_shows_ten_hits_and_a_link_to_more() {
     let sandbox = Sandbox::new();
