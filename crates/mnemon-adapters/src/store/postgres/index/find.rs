@@ -1,7 +1,7 @@
 //! Answering a probe.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mnemon_core::embed::ModelId;
@@ -28,9 +28,9 @@ const VECTORS_PER_EXACT: usize = 20;
 pub(in crate::store::postgres) const INDEXED_PER_EXACT: usize = 4;
 /// Enough is one vector in so many: the index passes by those of other tenants.
 const INDEXED_SHARE: usize = 20;
-/// How soon an index that is still missing is tried again, as another server may have died while it
-/// built it, and how soon after a failure.
-const BUILD_AGAIN: Duration = Duration::from_secs(2);
+/// How soon it is looked again whether vectors wait for their index, or another server has died while
+/// it built it, and how soon after a failure.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
 const FAILED_AGAIN: Duration = Duration::from_secs(60);
 
 /// A search is one moment. Plans are made once, for tables of any size, so joins go through indexes.
@@ -48,8 +48,9 @@ pub(in crate::store::postgres) struct DatabaseIndex {
     pool: Arc<Pool>,
     standby: Option<Arc<Standby>>,
     samples: Samples,
-    /// Models whose index this process builds, or may build again at a time.
-    building: Arc<Mutex<HashMap<i64, Option<Instant>>>>,
+    /// The numbers of tenants and models whose vectors this process brings into their index; with a
+    /// time, it may look again from then on.
+    bringing_in: Arc<Mutex<HashMap<(i64, i64), Option<Instant>>>>,
 }
 
 /// A model that the database knows.
@@ -149,7 +150,7 @@ impl DatabaseIndex {
             pool,
             standby,
             samples: Samples::default(),
-            building: Arc::default(),
+            bringing_in: Arc::default(),
         }
     }
 
@@ -332,35 +333,47 @@ impl DatabaseIndex {
             let (compare, wants_index) =
                 compare(search.exact, documents, is_narrowed, model.indexed);
             if wants_index {
-                self.build(model);
+                let vectors = near::Vectors {
+                    tenant: grant.tenant().clone(),
+                    tenant_number: known.tenant(),
+                    model: model.number,
+                    dimension: model.id.dimension,
+                };
+                self.bring_in(vectors, search.exact);
             }
             compare
         })
     }
 
-    /// Builds the index of a model while searches go on, once at a time.
-    fn build(&self, model: &Model) {
-        let mut building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        let again = building.get(&model.number);
-        if again.is_some_and(|again| again.is_none_or(|again| Instant::now() < again)) {
+    /// Brings vectors into the index of their model while searches go on, once at a time, if more than
+    /// `most` are not in it.
+    fn bring_in(&self, vectors: near::Vectors, most: usize) {
+        let key = (vectors.tenant_number, vectors.model);
+        let mut bringing_in = lock(&self.bringing_in);
+        let now = Instant::now();
+        bringing_in.retain(|_, again| again.is_none_or(|again| now < again));
+        if bringing_in.contains_key(&key) {
             return;
         }
-        building.insert(model.number, None);
-        let (pool, building) = (Arc::clone(&self.pool), Arc::clone(&self.building));
-        let (number, dimension) = (model.number, model.id.dimension);
+        bringing_in.insert(key, None);
+        let (pool, bringing_in) = (Arc::clone(&self.pool), Arc::clone(&self.bringing_in));
         self.pool.runtime().spawn(async move {
             // Until it is there, vectors are compared one by one; `doctor` says so.
-            let pause = match near::build(pool, number, dimension).await {
-                Ok(()) => BUILD_AGAIN,
+            let pause = match near::bring_in(pool, &vectors, most).await {
+                Ok(()) => LOOK_AGAIN,
                 Err(_) => FAILED_AGAIN,
             };
-            let mut building = building.lock().unwrap_or_else(PoisonError::into_inner);
-            building.insert(number, Some(Instant::now() + pause));
+            let again = Some(Instant::now() + pause);
+            lock(&bringing_in).insert(key, again);
         });
     }
 }
 
-/// How so many vectors of a model are compared with pgvector, and whether an index is to be built.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How so many vectors of a model are compared with pgvector, and whether they belong into its index.
 /// While it is missing, those of a large tenant are compared here. A filter that narrows the search may
 /// leave few of those that the index finds.
 fn compare(
@@ -375,7 +388,7 @@ fn compare(
     }
     let are_enough = |all: usize| !is_narrowed && all > 0 && documents * INDEXED_SHARE >= all;
     match indexed {
-        Some(all) if is_large || are_enough(all) => (Compare::ByIndex, false),
+        Some(all) if is_large || are_enough(all) => (Compare::ByIndex, true),
         Some(_) => (Compare::InDatabase, false),
         None if is_large => (Compare::Here, true),
         None => (Compare::InDatabase, true),
@@ -450,10 +463,11 @@ fn moment(row: Option<&Row>) -> Result<Option<Moment>, Failure> {
 fn models() -> Call {
     Call::new(
         "SELECT m.num, m.name, m.dimension, (
-            SELECT sum(greatest(c.reltuples, 0))::bigint FROM pg_index i
-            JOIN pg_class c ON c.oid = i.indexrelid
-                OR c.oid IN (SELECT relid FROM pg_partition_tree(i.indexrelid))
-            WHERE i.indisvalid AND i.indexrelid = to_regclass('mnemon.search_near_' || m.num))
+            SELECT sum(greatest(c.reltuples, 0))::bigint FROM pg_index i,
+                LATERAL (SELECT i.indexrelid AS part UNION ALL
+                    SELECT h.inhrelid FROM pg_inherits h WHERE h.inhparent = i.indexrelid) parts
+            JOIN pg_class c ON c.oid = parts.part
+            WHERE i.indisvalid AND i.indexrelid = to_regclass('mnemon.search_nearest_' || m.num))
          FROM mnemon.models m ORDER BY m.num",
     )
 }
@@ -485,17 +499,17 @@ mod tests {
             (4_001, None, (InDatabase, true)),
             (20_001, None, (Here, true)),
             (4_000, Some(4_000), (InDatabase, false)),
-            (4_001, Some(80_020), (ByIndex, false)),
+            (4_001, Some(80_020), (ByIndex, true)),
             (4_001, Some(80_021), (InDatabase, false)),
-            (20_001, Some(10_000_000), (ByIndex, false)),
+            (20_001, Some(10_000_000), (ByIndex, true)),
         ] {
             let found = compare(1000, documents, false, indexed);
             assert_eq!(found, expected, "{documents} of {indexed:?}");
         }
-        assert_eq!(compare(0, 1, false, Some(1)), (ByIndex, false));
+        assert_eq!(compare(0, 1, false, Some(1)), (ByIndex, true));
         // The index of partitions that were not counted yet may have many more.
         assert_eq!(compare(1000, 4_001, false, Some(0)), (InDatabase, false));
         assert_eq!(compare(1000, 4_001, true, Some(4_001)), (InDatabase, false));
-        assert_eq!(compare(1000, 20_001, true, Some(20_001)), (ByIndex, false));
+        assert_eq!(compare(1000, 20_001, true, Some(20_001)), (ByIndex, true));
     }
 }

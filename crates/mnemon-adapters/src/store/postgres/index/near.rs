@@ -2,16 +2,19 @@
 //!
 //! The column is there if the server has the extension. Records may be older than the column, or come
 //! from a server that does not know it yet: an index lists vectors that are not in the column, upkeep
-//! fills them in, and until then their tenant is searched as without pgvector. The HNSW index of a
-//! model is built when a tenant is searched that has too many vectors to compare them all, as it makes
-//! writes slower.
+//! fills them in, and until then their tenant is searched as without pgvector.
+//!
+//! The HNSW index of a model is built when a tenant is searched that has too many vectors to compare them
+//! all. To add a vector to it takes twenty times as long as to write the record, so writes leave that to
+//! a task in the background, which the searches start ([`bring_in`]). The column `indexed` says which
+//! vectors are in the index. A search compares the others one by one.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use mnemon_core::vector::Quantised;
-use mnemon_core::{Grant, limits};
+use mnemon_core::{Grant, Tenant, limits};
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 use crate::store::postgres::errors::Failure;
@@ -32,6 +35,12 @@ const UNFILLED_COLUMNS: &str = "(tenant, seq) WHERE near IS NULL AND model IS NO
 /// How long a start waits until another server has built it, and how often it looks.
 const MOST_WAIT: Duration = Duration::from_secs(600);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// Vectors that are marked at once while their index is missing, and while it takes them up: a write
+/// that changes one of these records has to wait for them.
+const MARKED: usize = 2_000;
+const TAKEN_UP: usize = 32;
+/// Marks that a crash undoes are made again.
+const BEGIN_MARKS: &str = "BEGIN; SET LOCAL synchronous_commit = off";
 /// Dimensions that an index of half-precision vectors may have.
 pub(in crate::store::postgres) const MOST_DIMENSIONS: usize = 4000;
 
@@ -145,10 +154,7 @@ pub(in crate::store::postgres) fn is_new_enough(version: &str) -> bool {
 
 /// Whether the table has the column and the complete index of the records that lack it.
 pub(in crate::store::postgres) async fn is_ready(lease: &mut Lease) -> Result<bool, Failure> {
-    let sql = "SELECT 1 FROM pg_index WHERE indisvalid
-         AND indexrelid = to_regclass('mnemon.' || $1)";
-    let index = Call::new(sql).with(UNFILLED.to_owned());
-    Ok(has_column(lease).await? && !lease.all(index).await?.is_empty())
+    Ok(has_column(lease).await? && is_valid(lease, UNFILLED).await?)
 }
 
 /// Makes the column and the index of the records that lack it, where the server has pgvector.
@@ -256,20 +262,92 @@ pub(in crate::store::postgres) async fn fill(
     Ok(filled)
 }
 
-/// The name of the index for the vectors of a model.
-pub(super) fn index_name(model: i64) -> String {
-    format!("search_near_{model}")
+/// The vectors of one tenant by one model.
+#[derive(Debug, Clone)]
+pub(super) struct Vectors {
+    pub(super) tenant: Tenant,
+    pub(super) tenant_number: i64,
+    pub(super) model: i64,
+    pub(super) dimension: usize,
 }
 
-/// Builds the index of a model, unless another server is at it. Searches go on meanwhile.
-pub(super) async fn build(pool: Arc<Pool>, model: i64, dimension: usize) -> Result<(), Failure> {
-    if dimension > MOST_DIMENSIONS {
+impl Vectors {
+    fn index_name(&self) -> String {
+        format!("search_nearest_{}", self.model)
+    }
+
+    fn call(&self, sql: &str) -> Call {
+        Call::new(sql).with(self.tenant_number).with(self.model)
+    }
+}
+
+/// Brings vectors into the index of their model if more than `most` of them are not in it. Builds the
+/// index if it is missing. Searches and writes go on meanwhile.
+pub(super) async fn bring_in(
+    pool: Arc<Pool>,
+    vectors: &Vectors,
+    most: usize,
+) -> Result<(), Failure> {
+    if vectors.dimension > MOST_DIMENSIONS {
+        return Ok(());
+    }
+    let mut lease = pool.take().await?;
+    lease.keep_to(&vectors.tenant);
+    let there = Call::new("SELECT to_regclass('mnemon.' || $1) IS NOT NULL");
+    let there = there.with(vectors.index_name());
+    if !lease.one(there).await?.try_get::<_, bool>(0)? {
+        mark(&mut lease, vectors, MARKED).await?;
+    }
+    drop(lease);
+    build(&pool, vectors).await?;
+    let mut lease = pool.take().await?;
+    lease.keep_to(&vectors.tenant);
+    let waiting = "SELECT count(*) FROM (SELECT 1 FROM mnemon.search s
+         WHERE s.tenant + 0 = $1 AND s.model + 0 = $2 AND NOT s.indexed LIMIT $3) waiting";
+    let waiting = vectors.call(waiting).with(count(most + 1));
+    match number(&lease.one(waiting).await?, 0)? > most as u64 {
+        true => mark(&mut lease, vectors, TAKEN_UP).await,
+        false => Ok(()),
+    }
+}
+
+/// Marks all vectors as those of the index, which takes up each one if it is there. The oldest come
+/// first, as searches compare the newest of those that wait. The database has as much time for others.
+async fn mark(lease: &mut Lease, vectors: &Vectors, together: usize) -> Result<(), Failure> {
+    let sql = "UPDATE mnemon.search s SET indexed = true
+         WHERE s.tenant = $1 AND s.seq = ANY(ARRAY(SELECT w.seq FROM mnemon.search w
+            WHERE w.tenant + 0 = $1 AND w.model + 0 = $2 AND NOT w.indexed
+            ORDER BY w.seq LIMIT $3 FOR UPDATE SKIP LOCKED)) RETURNING 1";
+    loop {
+        let since = Instant::now();
+        let calls = [vectors.call(sql).with(count(together))];
+        let marked = lease.pipeline(Some(BEGIN_MARKS), &calls, Some("COMMIT"));
+        if marked.await?.iter().flatten().count() < together {
+            return Ok(());
+        }
+        tokio::time::sleep(since.elapsed()).await;
+    }
+}
+
+/// Builds the index of a model, unless it is complete or another server is at it.
+async fn build(pool: &Pool, vectors: &Vectors) -> Result<(), Failure> {
+    let (name, model, dimension) = (vectors.index_name(), vectors.model, vectors.dimension);
+    let mut lease = pool.take().await?;
+    if is_valid(&mut lease, &name).await? {
         return Ok(());
     }
     let columns = format!(
-        "USING hnsw ((near::halfvec({dimension})) halfvec_cosine_ops) WHERE model = {model}"
+        "USING hnsw ((near::halfvec({dimension})) halfvec_cosine_ops)
+         WHERE model = {model} AND indexed"
     );
-    build_index(pool.take().await?, model, &index_name(model), &columns).await
+    build_index(lease, model, &name, &columns).await
+}
+
+async fn is_valid(lease: &mut Lease, index: &str) -> Result<bool, Failure> {
+    let sql = "SELECT 1 FROM pg_index WHERE indisvalid
+         AND indexrelid = to_regclass('mnemon.' || $1)";
+    let call = Call::new(sql).with(index.to_owned());
+    Ok(!lease.all(call).await?.is_empty())
 }
 
 /// Builds an index of the table, unless another server is at the one of this number.
