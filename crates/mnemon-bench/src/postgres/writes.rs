@@ -144,6 +144,6 @@ pub(super) async fn has_vector_index(url: &str) -> Outcome<bool> {
     tokio::spawn(connection);
     let lacking = "SELECT 1 FROM mnemon.models m WHERE NOT EXISTS (
         SELECT 1 FROM pg_index i WHERE i.indisvalid
-            AND i.indexrelid = to_regclass('mnemon.search_near_' || m.num))";
+            AND i.indexrelid = to_regclass('mnemon.search_nearest_' || m.num))";
     Ok(client.query(lacking, &[]).await?.is_empty())
 }
