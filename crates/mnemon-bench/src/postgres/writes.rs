@@ -138,12 +138,17 @@ async fn copy_table(client: &Client, table: &str, tenant: i64) -> Outcome<Durati
     Ok(start.elapsed())
 }
 
-/// Whether the index of the vectors of all models is complete.
+/// Whether the index of the vectors of all models is there, and has all vectors of large tenants but
+/// some that are compared one by one.
 pub(super) async fn has_vector_index(url: &str) -> Outcome<bool> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
     tokio::spawn(connection);
     let lacking = "SELECT 1 FROM mnemon.models m WHERE NOT EXISTS (
-        SELECT 1 FROM pg_index i WHERE i.indisvalid
-            AND i.indexrelid = to_regclass('mnemon.search_nearest_' || m.num))";
+            SELECT 1 FROM pg_index i WHERE i.indisvalid
+                AND i.indexrelid = to_regclass('mnemon.search_nearest_' || m.num))
+        UNION ALL
+        SELECT 1 FROM mnemon.search GROUP BY tenant
+            HAVING count(*) FILTER (WHERE NOT indexed) > 1000
+                AND count(*) FILTER (WHERE indexed) > 0";
     Ok(client.query(lacking, &[]).await?.is_empty())
 }

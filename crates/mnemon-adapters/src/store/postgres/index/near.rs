@@ -17,6 +17,7 @@ use mnemon_core::vector::Quantised;
 use mnemon_core::{Grant, Tenant, limits};
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
+use super::candidates::COMPARED;
 use crate::store::postgres::errors::Failure;
 use crate::store::postgres::pool::{Call, Lease, Pool};
 use crate::store::postgres::reads::{OWN, call};
@@ -39,6 +40,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// that changes one of these records has to wait for them.
 const MARKED: usize = 2_000;
 const TAKEN_UP: usize = 32;
+/// So many times some are taken up before those that are left are counted again.
+const LOOK_AFTER: usize = 64;
 /// Marks that a crash undoes are made again.
 const BEGIN_MARKS: &str = "BEGIN; SET LOCAL synchronous_commit = off";
 /// Dimensions that an index of half-precision vectors may have.
@@ -296,37 +299,68 @@ pub(super) async fn bring_in(
     let there = Call::new("SELECT to_regclass('mnemon.' || $1) IS NOT NULL");
     let there = there.with(vectors.index_name());
     if !lease.one(there).await?.try_get::<_, bool>(0)? {
-        mark(&mut lease, vectors, MARKED).await?;
+        let mut after = 0;
+        while let Some(last) = mark(&mut lease, vectors, after, MARKED).await? {
+            after = last;
+        }
     }
     drop(lease);
     build(&pool, vectors).await?;
     let mut lease = pool.take().await?;
     lease.keep_to(&vectors.tenant);
-    let waiting = "SELECT count(*) FROM (SELECT 1 FROM mnemon.search s
-         WHERE s.tenant + 0 = $1 AND s.model + 0 = $2 AND NOT s.indexed LIMIT $3) waiting";
-    let waiting = vectors.call(waiting).with(count(most + 1));
-    match number(&lease.one(waiting).await?, 0)? > most as u64 {
-        true => mark(&mut lease, vectors, TAKEN_UP).await,
-        false => Ok(()),
+    let (mut left, mut after) = (most, 0);
+    loop {
+        let waiting = waiting(&mut lease, vectors, left.max(COMPARED)).await?;
+        if waiting <= left {
+            return Ok(());
+        }
+        left = 0;
+        // Searches miss some of them if they are more than are compared.
+        let is_urgent = waiting > COMPARED;
+        for _ in 0..LOOK_AFTER {
+            let since = Instant::now();
+            match mark(&mut lease, vectors, after, TAKEN_UP).await? {
+                Some(last) => after = last,
+                None => return Ok(()),
+            }
+            if !is_urgent {
+                // The database has as much time for others.
+                tokio::time::sleep(since.elapsed()).await;
+            }
+        }
     }
 }
 
-/// Marks all vectors as those of the index, which takes up each one if it is there. The oldest come
-/// first, as searches compare the newest of those that wait. The database has as much time for others.
-async fn mark(lease: &mut Lease, vectors: &Vectors, together: usize) -> Result<(), Failure> {
+/// How many vectors are not in the index; of more than `most` one more.
+async fn waiting(lease: &mut Lease, vectors: &Vectors, most: usize) -> Result<usize, Failure> {
+    let sql = "SELECT count(*) FROM (SELECT 1 FROM mnemon.search s
+         WHERE s.tenant + 0 = $1 AND s.model + 0 = $2 AND NOT s.indexed LIMIT $3) waiting";
+    let call = vectors.call(sql).with(count(most + 1));
+    let waiting = number(&lease.one(call).await?, 0)?;
+    Ok(usize::try_from(waiting).unwrap_or(usize::MAX))
+}
+
+/// Marks up to so many vectors as those of the index, which takes them up if it is there: of records
+/// whose number is larger than `after`, as entries of those before are not read again. Returns the
+/// last of the numbers; `None` after the last vector. The oldest come first, as searches compare the
+/// newest of those that wait.
+async fn mark(
+    lease: &mut Lease,
+    vectors: &Vectors,
+    after: i64,
+    most: usize,
+) -> Result<Option<i64>, Failure> {
     let sql = "UPDATE mnemon.search s SET indexed = true
          WHERE s.tenant = $1 AND s.seq = ANY(ARRAY(SELECT w.seq FROM mnemon.search w
-            WHERE w.tenant + 0 = $1 AND w.model + 0 = $2 AND NOT w.indexed
-            ORDER BY w.seq LIMIT $3 FOR UPDATE SKIP LOCKED)) RETURNING 1";
-    loop {
-        let since = Instant::now();
-        let calls = [vectors.call(sql).with(count(together))];
-        let marked = lease.pipeline(Some(BEGIN_MARKS), &calls, Some("COMMIT"));
-        if marked.await?.iter().flatten().count() < together {
-            return Ok(());
-        }
-        tokio::time::sleep(since.elapsed()).await;
+            WHERE w.tenant + 0 = $1 AND w.model + 0 = $2 AND NOT w.indexed AND w.seq > $3
+            ORDER BY w.seq LIMIT $4 FOR UPDATE SKIP LOCKED)) RETURNING s.seq";
+    let calls = [vectors.call(sql).with(after).with(count(most))];
+    let marked = lease.pipeline(Some(BEGIN_MARKS), &calls, Some("COMMIT"));
+    let mut last = None;
+    for row in marked.await?.iter().flatten() {
+        last = last.max(Some(row.try_get(0)?));
     }
+    Ok(last)
 }
 
 /// Builds the index of a model, unless it is complete or another server is at it.
