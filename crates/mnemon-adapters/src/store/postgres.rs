@@ -224,8 +224,7 @@ pub(crate) fn examine(url: &str) -> Result<(String, Vec<Finding>), StoreError> {
     let findings = store.block_on(async move {
         let findings = async {
             let mut lease = pool.take().await?;
-            let exact = pool.address().index_exact;
-            let mut findings = health::examine(&mut lease, exact).await?;
+            let mut findings = health::examine(&mut lease, pool.address()).await?;
             if let Some(standby) = standby {
                 findings.push(standby.examine().await);
             }

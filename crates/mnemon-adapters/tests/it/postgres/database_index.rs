@@ -366,7 +366,7 @@ fn an_index_that_another_server_did_not_complete_is_built() {
             .await
             .unwrap();
         tokio::spawn(connection);
-        let lock = "SELECT pg_advisory_lock(x'4d4e454e00000002'::bigint)";
+        let lock = "SELECT pg_advisory_lock(x'4d4e454e00000001'::bigint)";
         client.batch_execute(lock).await.unwrap();
         client
     });
@@ -387,10 +387,10 @@ fn an_index_that_another_server_did_not_complete_is_built() {
     assert!(!said.contains("not in their index"), "{said}");
 }
 
-/// Whether the index of the first model is complete.
+/// Whether the index of the first model and the first tenant is complete.
 fn has_index(url: &str) -> bool {
     let sql = "SELECT 1 FROM pg_index WHERE indisvalid
-         AND indexrelid = to_regclass('mnemon.search_nearest_1')";
+         AND indexrelid = to_regclass('mnemon.search_nearest_1_1')";
     !rows(url, sql).is_empty()
 }
 

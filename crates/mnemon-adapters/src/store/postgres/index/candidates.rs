@@ -32,6 +32,8 @@ pub(super) struct Scope<'a> {
     pub(super) grant: &'a Grant,
     pub(super) filter: &'a Filter,
     pub(super) spaces: Vec<Space>,
+    /// The tenant's number.
+    tenant: i64,
 }
 
 impl<'a> Scope<'a> {
@@ -40,6 +42,7 @@ impl<'a> Scope<'a> {
             grant,
             filter,
             spaces: Space::of_viewer(tenant, filter),
+            tenant,
         }
     }
 
@@ -201,7 +204,7 @@ impl<'a> Scope<'a> {
         }))
     }
 
-    /// The nearest records by the vectors of one model: by its index and by comparing the newest of
+    /// The nearest records by the vectors of one model: by the tenant's index and by comparing the newest of
     /// those that are not in it, or by comparing all of the tenant.
     pub(super) fn nearest(
         &self,
@@ -215,7 +218,7 @@ impl<'a> Scope<'a> {
         let start = call(self.grant, "")?.with(HalfVector::from(&quantised));
         let (inner, join) = self.conditions(start);
         let limit = inner.next();
-        let dimension = query.model.dimension;
+        let (dimension, number) = (query.model.dimension, self.tenant);
         // In a sub-select it is cast once, not for every row.
         let query = format!("(SELECT $2::halfvec::halfvec({dimension}))");
         let distance = format!("s.near::halfvec({dimension}) <=> {query}");
@@ -224,7 +227,8 @@ impl<'a> Scope<'a> {
             true => format!(
                 "SELECT n.seq FROM (
                     (SELECT s.seq, {distance} AS distance FROM mnemon.search s {join}
-                     WHERE s.tenant + 0 = {OWN} AND s.model = {model} AND s.indexed AND {conditions}
+                     WHERE s.tenant + 0 = {number} AND s.tenant + 0 = {OWN}
+                        AND s.model + 0 = {model} AND s.indexed AND {conditions}
                      ORDER BY {distance} LIMIT ${limit})
                     UNION ALL
                     SELECT s.seq, {distance} FROM (

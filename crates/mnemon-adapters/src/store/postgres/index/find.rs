@@ -24,10 +24,8 @@ use crate::store::postgres::view::number;
 
 /// So many times as many vectors are compared by the database as records are loaded at once.
 const VECTORS_PER_EXACT: usize = 20;
-/// From so many times as many on, the HNSW index is used if the tenant has enough of its vectors.
+/// From so many times as many on, the HNSW index is used.
 pub(in crate::store::postgres) const INDEXED_PER_EXACT: usize = 4;
-/// Enough is one vector in so many: the index passes by those of other tenants.
-const INDEXED_SHARE: usize = 20;
 /// How soon it is looked again whether vectors wait for their index, or another server has died while
 /// it built it, and how soon after a failure.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
@@ -58,8 +56,8 @@ pub(in crate::store::postgres) struct DatabaseIndex {
 pub(super) struct Model {
     pub(super) number: i64,
     pub(super) id: ModelId,
-    /// How many vectors its index had when the database counted them last; `None` without one.
-    indexed: Option<usize>,
+    /// Whether the tenant has an index of its vectors.
+    has_index: bool,
 }
 
 /// The begin of a search.
@@ -250,7 +248,7 @@ impl DatabaseIndex {
         grant: &Grant,
         likely: &[&Call],
     ) -> Result<(Option<Begun>, Vec<Vec<Row>>), Failure> {
-        let mut calls = vec![tenant(grant)?, models()];
+        let mut calls = vec![tenant(grant)?, models(grant)?];
         let begin = match self.pool.has_near() {
             true => {
                 calls.push(near::is_lacking(grant)?);
@@ -331,7 +329,7 @@ impl DatabaseIndex {
             }
             let is_narrowed = !search.is_of_audience();
             let (compare, wants_index) =
-                compare(search.exact, documents, is_narrowed, model.indexed);
+                compare(search.exact, documents, is_narrowed, model.has_index);
             if wants_index {
                 let vectors = near::Vectors {
                     tenant: grant.tenant().clone(),
@@ -376,22 +374,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// How so many vectors of a model are compared with pgvector, and whether they belong into its index.
 /// While it is missing, those of a large tenant are compared here. A filter that narrows the search may
 /// leave few of those that the index finds.
-fn compare(
-    exact: usize,
-    documents: usize,
-    is_narrowed: bool,
-    indexed: Option<usize>,
-) -> (Compare, bool) {
+fn compare(exact: usize, documents: usize, is_narrowed: bool, has_index: bool) -> (Compare, bool) {
     let is_large = documents > VECTORS_PER_EXACT * exact;
     if !is_large && documents <= INDEXED_PER_EXACT * exact {
         return (Compare::InDatabase, false);
     }
-    let are_enough = |all: usize| !is_narrowed && all > 0 && documents * INDEXED_SHARE >= all;
-    match indexed {
-        Some(all) if is_large || are_enough(all) => (Compare::ByIndex, true),
-        Some(_) => (Compare::InDatabase, false),
-        None if is_large => (Compare::Here, true),
-        None => (Compare::InDatabase, true),
+    match (has_index, is_large) {
+        (true, false) if is_narrowed => (Compare::InDatabase, false),
+        (true, _) => (Compare::ByIndex, true),
+        (false, true) => (Compare::Here, true),
+        (false, false) => (Compare::InDatabase, true),
     }
 }
 
@@ -460,28 +452,23 @@ fn moment(row: Option<&Row>) -> Result<Option<Moment>, Failure> {
     }))
 }
 
-fn models() -> Call {
-    Call::new(
-        "SELECT m.num, m.name, m.dimension, (
-            SELECT sum(greatest(c.reltuples, 0))::bigint FROM pg_index i,
-                LATERAL (SELECT i.indexrelid AS part UNION ALL
-                    SELECT h.inhrelid FROM pg_inherits h WHERE h.inhparent = i.indexrelid) parts
-            JOIN pg_class c ON c.oid = parts.part
-            WHERE i.indisvalid AND i.indexrelid = to_regclass('mnemon.search_nearest_' || m.num))
-         FROM mnemon.models m ORDER BY m.num",
-    )
+fn models(grant: &Grant) -> Result<Call, Failure> {
+    let sql =
+        "SELECT m.num, m.name, m.dimension, EXISTS (SELECT 1 FROM pg_index i WHERE i.indisvalid
+            AND i.indexrelid = to_regclass('mnemon.search_nearest_' || m.num || '_' || t.num))
+         FROM mnemon.models m, mnemon.tenants t WHERE t.name = $1 ORDER BY m.num";
+    call(grant, sql)
 }
 
 fn read_models(rows: &[Row]) -> Result<Vec<Model>, Failure> {
     let models = rows.iter().map(|row| {
-        let indexed: Option<i64> = row.try_get(3)?;
         Ok(Model {
             number: row.try_get(0)?,
             id: ModelId {
                 name: row.try_get(1)?,
                 dimension: usize::try_from(number(row, 2)?).unwrap_or(0),
             },
-            indexed: indexed.map(|it| usize::try_from(it).unwrap_or(0)),
+            has_index: row.try_get(3)?,
         })
     });
     models.collect()
@@ -492,24 +479,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vectors_are_compared_by_the_index_if_there_are_many_and_they_are_a_part_of_it() {
+    fn vectors_are_compared_by_the_index_if_there_are_many() {
         use Compare::{ByIndex, Here, InDatabase};
-        for (documents, indexed, expected) in [
-            (4_000, None, (InDatabase, false)),
-            (4_001, None, (InDatabase, true)),
-            (20_001, None, (Here, true)),
-            (4_000, Some(4_000), (InDatabase, false)),
-            (4_001, Some(80_020), (ByIndex, true)),
-            (4_001, Some(80_021), (InDatabase, false)),
-            (20_001, Some(10_000_000), (ByIndex, true)),
+        for (documents, is_narrowed, has_index, expected) in [
+            (4_000, false, false, (InDatabase, false)),
+            (4_000, false, true, (InDatabase, false)),
+            (4_001, false, false, (InDatabase, true)),
+            (4_001, false, true, (ByIndex, true)),
+            (4_001, true, true, (InDatabase, false)),
+            (20_001, false, false, (Here, true)),
+            (20_001, true, true, (ByIndex, true)),
         ] {
-            let found = compare(1000, documents, false, indexed);
-            assert_eq!(found, expected, "{documents} of {indexed:?}");
+            let found = compare(1000, documents, is_narrowed, has_index);
+            assert_eq!(found, expected, "{documents}, {is_narrowed}, {has_index}");
         }
-        assert_eq!(compare(0, 1, false, Some(1)), (ByIndex, true));
-        // The index of partitions that were not counted yet may have many more.
-        assert_eq!(compare(1000, 4_001, false, Some(0)), (InDatabase, false));
-        assert_eq!(compare(1000, 4_001, true, Some(4_001)), (InDatabase, false));
-        assert_eq!(compare(1000, 20_001, true, Some(20_001)), (ByIndex, true));
+        assert_eq!(compare(0, 1, false, true), (ByIndex, true));
     }
 }

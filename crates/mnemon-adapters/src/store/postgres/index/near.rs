@@ -4,10 +4,11 @@
 //! from a server that does not know it yet: an index lists vectors that are not in the column, upkeep
 //! fills them in, and until then their tenant is searched as without pgvector.
 //!
-//! The HNSW index of a model is built when a tenant is searched that has too many vectors to compare them
-//! all. To add a vector to it takes twenty times as long as to write the record, so writes leave that to
-//! a task in the background, which the searches start ([`bring_in`]). The column `indexed` says which
-//! vectors are in the index. A search compares the others one by one.
+//! A tenant gets an HNSW index for each model when it is searched and has too many vectors to compare
+//! them all. One index for all tenants would pass by the vectors of others, and miss matches. To add a
+//! vector to it takes twenty times as long as to write the record, so writes leave that to a task in the
+//! background, which the searches start ([`bring_in`]). The column `indexed` says which vectors are in
+//! the index. A search compares the others one by one.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,7 +25,7 @@ use crate::store::postgres::reads::{OWN, call};
 use crate::store::postgres::schema::MIGRATION_LOCK;
 use crate::store::postgres::view::{count, number};
 
-/// Keeps servers from building the same index at once; the number of its model is added.
+/// Keeps servers from building indexes at once: those of one table are built one after the other.
 const INDEX_LOCK: i64 = MIGRATION_LOCK + 0x1_0000_0000;
 
 /// The oldest version that goes on searching where a filter leaves too few matches.
@@ -33,6 +34,8 @@ const OLDEST: (u32, u32) = (0, 8);
 const UNFILLED: &str = "search_unfilled";
 /// Its columns and its condition.
 const UNFILLED_COLUMNS: &str = "(tenant, seq) WHERE near IS NULL AND model IS NOT NULL";
+/// Tenants and models that have an index, at the most: each write looks at all of them.
+const MOST_INDEXES: usize = 100;
 /// How long a start waits until another server has built it, and how often it looks.
 const MOST_WAIT: Duration = Duration::from_secs(600);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -206,7 +209,7 @@ async fn make(pool: &Pool) -> Result<(), Failure> {
         .await?;
     let since = Instant::now();
     while !is_ready(&mut lease).await? && since.elapsed() < MOST_WAIT {
-        build_index(pool.take().await?, 0, UNFILLED, UNFILLED_COLUMNS).await?;
+        build_index(pool.take().await?, UNFILLED, UNFILLED_COLUMNS).await?;
         // A statement that waits for the other server would hold up its build.
         tokio::time::sleep(LOOK_AGAIN).await;
     }
@@ -276,7 +279,7 @@ pub(super) struct Vectors {
 
 impl Vectors {
     fn index_name(&self) -> String {
-        format!("search_nearest_{}", self.model)
+        format!("search_nearest_{}_{}", self.model, self.tenant_number)
     }
 
     fn call(&self, sql: &str) -> Call {
@@ -284,8 +287,8 @@ impl Vectors {
     }
 }
 
-/// Brings vectors into the index of their model if more than `most` of them are not in it. Builds the
-/// index if it is missing. Searches and writes go on meanwhile.
+/// Brings vectors into their index if more than `most` of them are not in it. Builds the index if it is
+/// missing. Searches and writes go on meanwhile.
 pub(super) async fn bring_in(
     pool: Arc<Pool>,
     vectors: &Vectors,
@@ -363,18 +366,29 @@ async fn mark(
     Ok(last)
 }
 
-/// Builds the index of a model, unless it is complete or another server is at it.
+/// Builds the index, unless it is complete, there are too many, or another server is at it.
 async fn build(pool: &Pool, vectors: &Vectors) -> Result<(), Failure> {
-    let (name, model, dimension) = (vectors.index_name(), vectors.model, vectors.dimension);
+    let Vectors {
+        tenant_number: tenant,
+        model,
+        dimension,
+        ..
+    } = vectors;
+    let name = vectors.index_name();
     let mut lease = pool.take().await?;
-    if is_valid(&mut lease, &name).await? {
+    let all = "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         WHERE n.nspname = 'mnemon' AND c.relname LIKE 'search\\_nearest\\_%' AND c.relname <> $1";
+    let all = Call::new(all).with(name.clone());
+    let is_full = number(&lease.one(all).await?, 0)? >= MOST_INDEXES as u64;
+    if is_full || is_valid(&mut lease, &name).await? {
         return Ok(());
     }
+    // Sums, so that statements can keep the planner from other indexes.
     let columns = format!(
         "USING hnsw ((near::halfvec({dimension})) halfvec_cosine_ops)
-         WHERE model = {model} AND indexed"
+         WHERE tenant + 0 = {tenant} AND model + 0 = {model} AND indexed"
     );
-    build_index(lease, model, &name, &columns).await
+    build_index(lease, &name, &columns).await
 }
 
 async fn is_valid(lease: &mut Lease, index: &str) -> Result<bool, Failure> {
@@ -384,15 +398,9 @@ async fn is_valid(lease: &mut Lease, index: &str) -> Result<bool, Failure> {
     Ok(!lease.all(call).await?.is_empty())
 }
 
-/// Builds an index of the table, unless another server is at the one of this number.
-async fn build_index(
-    mut lease: Lease,
-    number: i64,
-    name: &str,
-    columns: &str,
-) -> Result<(), Failure> {
-    let lock = INDEX_LOCK.wrapping_add(number);
-    let call = Call::new("SELECT pg_try_advisory_lock($1)").with(lock);
+/// Builds an index of the table, unless another server builds one.
+async fn build_index(mut lease: Lease, name: &str, columns: &str) -> Result<(), Failure> {
+    let call = Call::new("SELECT pg_try_advisory_lock($1)").with(INDEX_LOCK);
     if !lease.one(call).await?.try_get::<_, bool>(0)? {
         return Ok(());
     }
