@@ -290,6 +290,65 @@ fn vectors_come_into_their_index_after_they_were_written() {
     until_indexed(&place, &backend, 0);
 }
 
+/// An index for all tenants would pass by the vectors of the larger one, and give up.
+#[test]
+fn the_index_of_a_tenant_has_no_vectors_of_others() {
+    let place = InDatabase::new(database!(), LOOKED_UP);
+    if !has_pgvector(&place) {
+        return;
+    }
+    let (backend, url) = (place.backend(), place.database.url());
+    let notes = (0..50).map(|number| (note(&format!("note {number}")), Some(vector(number))));
+    put(&backend, notes.collect());
+    until_indexed(&place, &backend, 0);
+    let pages = "SELECT pg_relation_size('mnemon.search_nearest_1_1')";
+    let before = rows(&url, pages);
+    // Those of the other tenant are copies of these, and as near.
+    let columns = "seq, terms, model, scale, codes, audience, created, draw, words, indexed";
+    place.database.run(&format!(
+        "INSERT INTO mnemon.tenants (name) VALUES ('larger');
+         INSERT INTO mnemon.search (tenant, near, {columns})
+         SELECT t.num, s.near, s.seq + 1000 * copy, {after} FROM mnemon.search s
+            JOIN mnemon.tenants t ON t.name = 'larger', generate_series(1, 100) copy",
+        after = columns.trim_start_matches("seq, ")
+    ));
+    assert_eq!(rows(&url, pages), before);
+    until_indexed(&place, &backend, 0);
+}
+
+#[test]
+fn no_index_is_built_if_there_are_too_many() {
+    let place = InDatabase::new(database!(), LOOKED_UP);
+    if !has_pgvector(&place) {
+        return;
+    }
+    let (backend, url) = (place.backend(), place.database.url());
+    let notes = (0..50).map(|number| (note(&format!("note {number}")), Some(vector(number))));
+    put(&backend, notes.collect());
+    place.database.run(
+        "DO $$ BEGIN
+            FOR other IN 2..101 LOOP
+                EXECUTE format('CREATE INDEX search_nearest_1_%s ON mnemon.search (seq)
+                    WHERE tenant = %s', other, other);
+            END LOOP;
+         END $$",
+    );
+    let probe = Probe {
+        vectors: vec![vector(7)],
+        ..Probe::new(Filter::all_of_tenant(), 5)
+    };
+    for _ in 0..20 {
+        assert_eq!(find(&backend, &probe).len(), 5);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(unindexed(&url), 50);
+    let said = vectors_finding(&place.url());
+    assert!(said.contains("50 vectors are not in their index"), "{said}");
+    assert!(!has_index(&url));
+    place.database.run("DROP INDEX mnemon.search_nearest_1_2");
+    until_indexed(&place, &backend, 0);
+}
+
 #[test]
 fn a_record_that_is_being_changed_does_not_hold_up_the_index() {
     let place = InDatabase::new(database!(), LOOKED_UP);

@@ -35,7 +35,7 @@ const UNFILLED: &str = "search_unfilled";
 /// Its columns and its condition.
 const UNFILLED_COLUMNS: &str = "(tenant, seq) WHERE near IS NULL AND model IS NOT NULL";
 /// Tenants and models that have an index, at the most: each write looks at all of them.
-const MOST_INDEXES: usize = 100;
+const MOST_INDEXES: u64 = 100;
 /// How long a start waits until another server has built it, and how often it looks.
 const MOST_WAIT: Duration = Duration::from_secs(600);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -288,7 +288,7 @@ impl Vectors {
 }
 
 /// Brings vectors into their index if more than `most` of them are not in it. Builds the index if it is
-/// missing. Searches and writes go on meanwhile.
+/// missing, unless there are too many. Searches and writes go on meanwhile.
 pub(super) async fn bring_in(
     pool: Arc<Pool>,
     vectors: &Vectors,
@@ -299,9 +299,16 @@ pub(super) async fn bring_in(
     }
     let mut lease = pool.take().await?;
     lease.keep_to(&vectors.tenant);
-    let there = Call::new("SELECT to_regclass('mnemon.' || $1) IS NOT NULL");
-    let there = there.with(vectors.index_name());
-    if !lease.one(there).await?.try_get::<_, bool>(0)? {
+    let indexes = "SELECT count(*), count(*) FILTER (WHERE c.relname = $1) FROM pg_class c
+         JOIN pg_namespace n ON n.oid = c.relnamespace
+         WHERE n.nspname = 'mnemon' AND starts_with(c.relname, 'search_nearest_')";
+    let indexes = Call::new(indexes).with(vectors.index_name());
+    let indexes = lease.one(indexes).await?;
+    let (all, own) = (number(&indexes, 0)?, number(&indexes, 1)?);
+    if own == 0 {
+        if all >= MOST_INDEXES {
+            return Ok(());
+        }
         let mut after = 0;
         while let Some(last) = mark(&mut lease, vectors, after, MARKED).await? {
             after = last;
@@ -366,7 +373,7 @@ async fn mark(
     Ok(last)
 }
 
-/// Builds the index, unless it is complete, there are too many, or another server is at it.
+/// Builds the index, unless it is complete or another server is at it.
 async fn build(pool: &Pool, vectors: &Vectors) -> Result<(), Failure> {
     let Vectors {
         tenant_number: tenant,
@@ -376,11 +383,7 @@ async fn build(pool: &Pool, vectors: &Vectors) -> Result<(), Failure> {
     } = vectors;
     let name = vectors.index_name();
     let mut lease = pool.take().await?;
-    let all = "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-         WHERE n.nspname = 'mnemon' AND c.relname LIKE 'search\\_nearest\\_%' AND c.relname <> $1";
-    let all = Call::new(all).with(name.clone());
-    let is_full = number(&lease.one(all).await?, 0)? >= MOST_INDEXES as u64;
-    if is_full || is_valid(&mut lease, &name).await? {
+    if is_valid(&mut lease, &name).await? {
         return Ok(());
     }
     // Sums, so that statements can keep the planner from other indexes.
