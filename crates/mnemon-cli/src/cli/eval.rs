@@ -250,7 +250,7 @@ fn show(measured: &Response, is_placed: bool, door: &mut Door) -> Result<(), Err
     if is_placed {
         let Timing { write_s, search_ms } = measured.timing;
         door.out.line(format!(
-            "\nindex {}: records written in {write_s:.1} s, {search_ms:.1} ms per search",
+            "\nindex {}: records written in {write_s:.1} s, {search_ms:.1} ms per search (median)",
             measured.index
         ))?;
     }

@@ -150,6 +150,26 @@ fn an_evaluation_searches_with_the_index_that_it_names() {
     assert!(error.contains("--in"), "{error}");
 }
 
+/// The double ranks by BM25 and by cosines, like a server without approximations.
+#[test]
+fn locomo_through_the_double_is_as_good_as_through_the_built_in_index() {
+    let Ok(data) = std::env::var("MNEMON_TEST_LOCOMO") else {
+        eprintln!("SKIPPED: MNEMON_TEST_LOCOMO does not name a file of LoCoMo");
+        return;
+    };
+    let double = Double::start(Arc::new(Mutex::new(Data::default())));
+    let sandbox = Sandbox::new();
+    let recall = |place: &[&str]| {
+        let run = ["eval", "locomo", "--data", &data, "--recipe", "hybrid"];
+        let measured = sandbox.run(&[&run[..], place, &["--json"]].concat()).json();
+        println!("{} {}", measured["rows"][0], measured["timing"]);
+        measured["rows"][0]["recall_10"].as_f64().unwrap()
+    };
+    let builtin = recall(&["--in", "sqlite:builtin.db"]);
+    let server = recall(&["--in", "sqlite:server.db", "--index", &double.url()]);
+    assert!((server - builtin).abs() <= 1.0, "{server} {builtin}");
+}
+
 #[test]
 fn the_built_in_index_needs_no_check() {
     let sandbox = Sandbox::new();

@@ -1,6 +1,6 @@
 //! Searches of the double: filters, BM25, cosines, sorting and aggregations.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ pub(super) fn matches(query: &Value, doc: &Doc) -> bool {
 }
 
 /// The score of a document; `None` if the query does not find it.
-fn score(query: &Value, doc: &Doc, docs: &BTreeMap<String, Doc>) -> Option<f64> {
+fn score(query: &Value, doc: &Doc, corpus: &Corpus<'_>) -> Option<f64> {
     let (name, clause) = only(query);
     if name == "knn" {
         let (field, near) = only(clause);
@@ -88,7 +88,7 @@ fn score(query: &Value, doc: &Doc, docs: &BTreeMap<String, Doc>) -> Option<f64> 
         return Some(0.0);
     };
     assert_eq!(clause["minimum_should_match"], 1);
-    let scores = should.iter().filter_map(|term| bm25(term, doc, docs));
+    let scores = should.iter().filter_map(|term| bm25(term, doc, corpus));
     scores.reduce(|sum, score| sum + score)
 }
 
@@ -101,29 +101,44 @@ fn cosine(one: &[Value], other: &[Value]) -> f64 {
     dot(one, other) / (dot(one, one) * dot(other, other)).sqrt()
 }
 
-fn bm25(term: &Value, doc: &Doc, docs: &BTreeMap<String, Doc>) -> Option<f64> {
-    let (field, term) = only(&term["term"]);
-    let wanted = term["value"].as_str().unwrap();
-    let occurs = |doc: &Doc| {
-        tokens(doc, field)
-            .iter()
-            .filter(|it| **it == wanted)
-            .count()
-    };
-    let own = occurs(doc);
-    if own == 0 {
-        return None;
+/// All documents of the index, for one search.
+struct Corpus<'a> {
+    docs: f64,
+    mean_length: f64,
+    /// How many documents have each token.
+    having: HashMap<&'a str, f64>,
+}
+
+impl<'a> Corpus<'a> {
+    fn of(docs: &'a BTreeMap<String, Doc>) -> Self {
+        let (mut length, mut having) = (0, HashMap::new());
+        for doc in docs.values() {
+            let tokens = tokens(doc, "terms");
+            length += tokens.len();
+            for token in tokens.into_iter().collect::<BTreeSet<&str>>() {
+                *having.entry(token).or_default() += 1.0;
+            }
+        }
+        let docs = docs.len() as f64;
+        Self {
+            docs,
+            mean_length: length as f64 / docs,
+            having,
+        }
     }
-    let having = docs.values().filter(|doc| occurs(doc) > 0).count() as f64;
-    let lengths: Vec<f64> = docs
-        .values()
-        .map(|doc| tokens(doc, field).len() as f64)
-        .collect();
-    let mean = lengths.iter().sum::<f64>() / lengths.len() as f64;
-    let idf = (1.0 + (lengths.len() as f64 - having + 0.5) / (having + 0.5)).ln();
-    let length = tokens(doc, field).len() as f64;
-    let held = 3.6 * (0.25 + 0.75 * length / mean.max(1.0));
-    Some(term["boost"].as_f64().unwrap() * idf * own as f64 / (own as f64 + held))
+}
+
+fn bm25(term: &Value, doc: &Doc, corpus: &Corpus<'_>) -> Option<f64> {
+    let (field, term) = only(&term["term"]);
+    assert_eq!(field, "terms");
+    let wanted = term["value"].as_str().unwrap();
+    let tokens = tokens(doc, field);
+    let own = tokens.iter().filter(|it| **it == wanted).count() as f64;
+    let having = *corpus.having.get(wanted).filter(|_| own > 0.0)?;
+    let idf = (1.0 + (corpus.docs - having + 0.5) / (having + 0.5)).ln();
+    let length = tokens.len() as f64;
+    let held = 3.6 * (0.25 + 0.75 * length / corpus.mean_length.max(1.0));
+    Some(term["boost"].as_f64().unwrap() * idf * own / (own + held))
 }
 
 const KEYS: [&str; 8] = [
@@ -145,9 +160,10 @@ pub(super) fn search(search: &Value, docs: &BTreeMap<String, Doc>) -> Value {
         "{search}"
     );
     let query = &search["query"];
+    let corpus = Corpus::of(docs);
     let found = docs.values();
     let mut found: Vec<(f64, &Doc)> = found
-        .filter_map(|doc| Some((score(query, doc, docs)?, doc)))
+        .filter_map(|doc| Some((score(query, doc, &corpus)?, doc)))
         .collect();
     let total = found.len();
     let aggregations = search.get("aggs").map(|aggs| aggregate(aggs, &found));
