@@ -71,7 +71,7 @@ async fn random_operations_and_kills_end_in_agreement() {
         let mut child = killed::start("child_that_operates", place, processes);
         let most = operations_of(place) + 1 + random.below(40) as usize;
         while operations_of(place) < most && child.try_wait().unwrap().is_none() {
-            std::thread::yield_now();
+            std::thread::sleep(killed::POLL);
         }
         // It is somewhere in the search after this operation, or in the next one.
         killed += u64::from(child.try_wait().unwrap().is_none());

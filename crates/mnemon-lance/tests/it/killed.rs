@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use mnemon_adapters::external_index::{DocumentChange, ExternalIndex, IndexServer, Watermark};
 use mnemon_core::{Backend, SearchIndex, Tenant};
@@ -22,6 +23,8 @@ const FULL: usize = 10_000;
 /// New files after which a process is killed at the latest. A search that follows makes about six.
 const FILES: u64 = 50;
 const FILES_FULL: u64 = 400;
+/// The wait between two looks at a process.
+pub(crate) const POLL: Duration = Duration::from_millis(1);
 const QUERY: &str = "tea milk cup coffee";
 
 fn store_url(place: &Path) -> String {
@@ -95,7 +98,8 @@ fn kill_after(mut child: Child, folder: &Path, files: usize) -> bool {
             child.wait().unwrap();
             return true;
         }
-        std::thread::yield_now();
+        // The process needs the processor more than this loop does.
+        std::thread::sleep(POLL);
     }
 }
 
