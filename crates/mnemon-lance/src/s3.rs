@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use lance::session::Session;
 use lance_io::object_store::{ObjectStoreParams, ObjectStoreProvider, ObjectStoreRegistry};
+use lance_table::format::pb::transaction::Operation;
 use lance_table::format::{IndexMetadata, Manifest, Transaction};
 use lance_table::io::commit::{
     CommitError, CommitHandler, ConditionalPutCommitHandler, ManifestLocation,
@@ -126,7 +127,8 @@ impl ObjectStoreProvider for Provider {
 }
 
 /// Commits a version only as the next one after the version that was read. Lance itself would let two
-/// processes append at the same moment, and a document would be there twice.
+/// processes append at the same moment, and a document would be there twice. The commits of a compaction
+/// change no document, so the rules of Lance are enough for them.
 #[derive(Debug)]
 pub(crate) struct Succession;
 
@@ -150,8 +152,15 @@ impl CommitHandler for Succession {
         naming_scheme: ManifestNamingScheme,
         transaction: Option<Transaction>,
     ) -> Result<ManifestLocation, CommitError> {
-        let read = transaction.as_ref().map(|it| it.as_pb().read_version);
-        if read.is_none_or(|read| read + 1 != manifest.version) {
+        let is_next = transaction.as_ref().is_some_and(|transaction| {
+            let transaction = transaction.as_pb();
+            let is_compaction = matches!(
+                transaction.operation,
+                Some(Operation::Rewrite(_) | Operation::ReserveFragments(_))
+            );
+            is_compaction || transaction.read_version + 1 == manifest.version
+        });
+        if !is_next {
             let what = "another process has committed a version meanwhile";
             let error = lance::Error::commit_conflict_source(manifest.version, what.into());
             return Err(CommitError::OtherError(error));

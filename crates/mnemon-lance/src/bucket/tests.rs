@@ -145,6 +145,31 @@ async fn processes_that_write_at_the_same_moment_leave_each_document_once() {
 }
 
 #[tokio::test]
+async fn compactions_go_on_while_others_write() {
+    let store = Arc::new(InMemory::new());
+    let often = crate::Upkeep {
+        versions_most: 4,
+        versions_kept: 2,
+        rows_per_file: 64,
+    };
+    let server = || Lance::at(Box::new(bucket(&store))).with_upkeep(often);
+    let (one, other) = (server(), server());
+    let generation = one.current().await.unwrap();
+    let tenant = Tenant::default();
+    for round in 0..12 {
+        let ours = one.write(&generation, &tenant, documents(round..round + 1, 2));
+        let theirs = other.write(&generation, &tenant, documents(round + 50..round + 51, 2));
+        let (ours, theirs) = futures::join!(ours, theirs);
+        ours.unwrap();
+        theirs.unwrap();
+    }
+    assert_eq!(one.count(&generation, &tenant).await.unwrap(), 24);
+    let manifest = |path: &&String| path.ends_with(".manifest");
+    let versions = paths(&store).await.iter().filter(manifest).count();
+    assert!(versions < 12, "{versions} versions of 24 writes are left");
+}
+
+#[tokio::test]
 async fn writes_to_a_generation_that_was_replaced_are_refused() {
     let store = Arc::new(InMemory::new());
     let server = || Lance::at(Box::new(bucket(&store)));
