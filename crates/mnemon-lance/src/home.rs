@@ -191,7 +191,7 @@ pub(crate) fn foreign(place: &str, what: String) -> StoreError {
 }
 
 /// The first error of this type in a chain of causes.
-pub(crate) fn found_in<E: Error + 'static>(error: &(dyn Error + 'static)) -> Option<&E> {
+pub(crate) fn found_in<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref() {
