@@ -85,7 +85,7 @@ fn one_connection(server: &Server, folder: &Path) -> Outcome<String> {
     let (memory, ctx) = opened(&url)?;
     let mut stream = TcpStream::connect(server.address)?;
     stream.set_nodelay(true)?;
-    let (mut inside, mut outside) = (Vec::new(), Vec::new());
+    let (mut inside, mut outside, mut sent) = (Vec::new(), Vec::new(), 0);
     for round in 0..ROUNDS {
         for number in (0..VARIETY).skip(round % 4).step_by(4) {
             // As the server asks.
@@ -101,7 +101,7 @@ fn one_connection(server: &Server, folder: &Path) -> Outcome<String> {
         for number in (0..VARIETY).skip(round % 4).step_by(4) {
             let body = json!({"query": query(number)}).to_string();
             let start = Instant::now();
-            converse(&mut stream, server.address, &body)?;
+            sent = converse(&mut stream, server.address, &body)?;
             outside.push(start.elapsed());
         }
     }
@@ -112,12 +112,41 @@ fn one_connection(server: &Server, folder: &Path) -> Outcome<String> {
         block_on(memory.add(content.as_str())).map(|_| ())
     })?;
     let [inside, outside] = [inside, outside].map(|times| Times::from(times).percentile(0.5));
+    let bare = bare_socket(Duration::from_secs_f64(inside / 1e6), sent)?;
     Ok(format!(
         "one after the other: search p50 {inside:.0} µs inside this process and {outside:.0} µs over \
-         HTTP, {:.0} µs more; durable write p50 {:.0} µs inside",
+         HTTP, {:.0} µs more, of which a bare socket takes {bare:.0} µs; durable write p50 {:.0} µs inside",
         outside - inside,
         writes.percentile(0.5)
     ))
+}
+
+/// What this machine needs to send a request to another thread that works for so long, and to send so
+/// many bytes back: the median in microseconds, without the work. Most of it is to wake both sides.
+fn bare_socket(work: Duration, bytes: usize) -> Outcome<f64> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let mut stream = TcpStream::connect(listener.local_addr()?)?;
+    stream.set_nodelay(true)?;
+    let (mut other, _) = listener.accept()?;
+    other.set_nodelay(true)?;
+    std::thread::spawn(move || {
+        let (mut request, answer) = ([0; 256], vec![b'x'; bytes]);
+        while other.read_exact(&mut request).is_ok() {
+            let start = Instant::now();
+            while start.elapsed() < work {
+                std::hint::spin_loop();
+            }
+            if other.write_all(&answer).is_err() {
+                break;
+            }
+        }
+    });
+    let mut answer = vec![0; bytes];
+    let times = Times::of(VARIETY, |_| {
+        stream.write_all(&[0; 256])?;
+        stream.read_exact(&mut answer)
+    })?;
+    Ok(times.percentile(0.5) - work.as_secs_f64() * 1e6)
 }
 
 /// The memory of this process, and a call of it.
@@ -128,8 +157,8 @@ fn opened(url: &str) -> Outcome<(Memory, Ctx)> {
     Ok((memory, Ctx::new(Tenant::default(), "bench", now)))
 }
 
-/// Sends a search over a connection that stays open, and reads the whole answer.
-fn converse(stream: &mut TcpStream, address: SocketAddr, body: &str) -> Outcome<()> {
+/// Sends a search over a connection that stays open, and reads the whole answer: how many bytes it has.
+fn converse(stream: &mut TcpStream, address: SocketAddr, body: &str) -> Outcome<usize> {
     let length = body.len();
     let text = format!(
         "POST /v1/search HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
@@ -151,7 +180,7 @@ fn converse(stream: &mut TcpStream, address: SocketAddr, body: &str) -> Outcome<
         });
         let length = length.ok_or("no length")?;
         match (head.starts_with("HTTP/1.1 200"), read) {
-            (true, _) if body.len() >= length => return Ok(()),
+            (true, _) if body.len() >= length => return Ok(answer.len()),
             (true, 1..) => {}
             _ => return Err(format!("search: {head}").into()),
         }

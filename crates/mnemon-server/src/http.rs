@@ -24,6 +24,7 @@ mod origins;
 mod outer;
 pub mod problem;
 mod reference;
+mod request_fields;
 mod samples;
 mod server;
 mod sessions;
@@ -240,14 +241,16 @@ async fn asked_to_stop(mut stopped: watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-/// Threads that read requests and write answers, and nothing else: however much the operations have
-/// to do, a request that is too many hears of it at once.
+/// Threads that read requests and write answers, and carry out short reads while there are few requests.
+/// One thread is always left to read: requests that are too many are refused at once, however much the
+/// operations have to do.
 struct Connecting(Option<Runtime>);
 
 impl Connecting {
     fn start() -> Result<Self, Error> {
         let runtime = Builder::new_multi_thread()
             .thread_name("mnemon-http")
+            .worker_threads(api::max_inline_reads() + 1)
             .enable_all()
             .build();
         let runtime = runtime.map_err(|error| Error::Internal(format!("no runtime: {error}")))?;

@@ -4,11 +4,13 @@ use futures::join;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use crate::shell::{KINDS, NAMESPACES, choice, field, label, record_path};
+use crate::shell::{KINDS, NAMESPACES, choice, field, label, link, record_path};
 use crate::text::{self, Fields};
 use crate::{Answer, Failure, Visit, chart, shell};
 
-const LIMIT: u64 = 20;
+/// Hits at first: as many as one sees, so that they follow the keys. A link shows more.
+const LIMIT: u64 = 10;
+const MOST: u64 = 50;
 /// Characters of a hit.
 const SNIPPET: usize = 280;
 /// Hits below this score are folded.
@@ -26,6 +28,7 @@ struct Asked<'a> {
     since: &'a str,
     until: &'a str,
     budget: u64,
+    limit: u64,
 }
 
 impl<'a> Asked<'a> {
@@ -41,7 +44,26 @@ impl<'a> Asked<'a> {
             since: asked("since"),
             until: asked("until"),
             budget: budget.clamp(1, MOST_BUDGET),
+            limit: asked("limit").parse().unwrap_or(LIMIT).clamp(1, MOST),
         }
+    }
+
+    /// Where the same search shows more hits.
+    fn more(&self) -> String {
+        let budget = self.budget.to_string();
+        let most = MOST.to_string();
+        let fields = [
+            ("q", self.query),
+            ("kind", self.kind),
+            ("namespace", self.namespace),
+            ("user", self.user),
+            ("tag", self.tag),
+            ("since", self.since),
+            ("until", self.until),
+            ("budget", budget.as_str()),
+            ("limit", most.as_str()),
+        ];
+        link("/search", &fields)
     }
 
     fn has_filter(&self) -> bool {
@@ -81,7 +103,8 @@ impl<'a> Asked<'a> {
         let some = |text: &str| (!text.is_empty()).then(|| vec![text.to_owned()]);
         json!({
             "query": self.query,
-            "limit": LIMIT,
+            // One more shows whether there are more.
+            "limit": self.limit + 1,
             "kind": some(self.kind),
             "namespace": some(self.namespace),
             "user": one(self.user),
@@ -161,7 +184,9 @@ fn form(visit: &Visit<'_>, asked: &Asked<'_>) -> Markup {
 }
 
 fn hits(asked: &Asked<'_>, found: &Value) -> Markup {
-    let all = found.items("hits");
+    let found_all = found.items("hits");
+    let limit = usize::try_from(asked.limit).unwrap_or(usize::MAX);
+    let all = found_all.get(..limit).unwrap_or(found_all);
     let is_likely = |hit: &&Value| hit.number("score") >= UNLIKELY;
     let (likely, others): (Vec<&Value>, Vec<&Value>) = all.iter().partition(is_likely);
     html! {
@@ -177,6 +202,9 @@ fn hits(asked: &Asked<'_>, found: &Value) -> Markup {
                     summary { (others.len()) " less likely" }
                     ol.hits { @for found in &others { li { (hit(found, asked)) } } }
                 }
+            }
+            @if found_all.len() > limit && asked.limit < MOST {
+                p { a href=(asked.more()) { "Show more results" } }
             }
         }
     }

@@ -137,3 +137,13 @@ async fn copy_table(client: &Client, table: &str, tenant: i64) -> Outcome<Durati
     sink.finish().await?;
     Ok(start.elapsed())
 }
+
+/// Whether the index of the vectors of all models is complete.
+pub(super) async fn has_vector_index(url: &str) -> Outcome<bool> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    tokio::spawn(connection);
+    let lacking = "SELECT 1 FROM mnemon.models m WHERE NOT EXISTS (
+        SELECT 1 FROM pg_index i WHERE i.indisvalid
+            AND i.indexrelid = to_regclass('mnemon.search_near_' || m.num))";
+    Ok(client.query(lacking, &[]).await?.is_empty())
+}

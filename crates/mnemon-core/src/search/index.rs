@@ -116,6 +116,8 @@ pub struct Index {
     centred: usize,
     /// Vectors that documents were given since.
     embedded: usize,
+    /// Whether this index is made for one search.
+    is_brief: bool,
     scratch: scratch::Scratches,
 }
 
@@ -123,6 +125,14 @@ impl Index {
     /// An empty index.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty index for one search of few documents: its vectors have no sketches.
+    pub fn for_one_search() -> Self {
+        Self {
+            is_brief: true,
+            ..Self::default()
+        }
     }
 
     /// How many documents there are, removed ones not counted.
@@ -238,7 +248,10 @@ impl Index {
         if let Some(set) = self.vectors.get(&stored.model) {
             return set.check_quantised(&stored.vector);
         }
-        let mut set = VectorSet::new(stored.model.dimension)?;
+        let mut set = match self.is_brief {
+            true => VectorSet::without_sketches(stored.model.dimension)?,
+            false => VectorSet::new(stored.model.dimension)?,
+        };
         set.check_quantised(&stored.vector)?;
         let nothing = Quantised::nothing(stored.model.dimension);
         for _ in 0..self.docs.len() {

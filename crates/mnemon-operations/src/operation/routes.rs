@@ -47,6 +47,9 @@ pub struct Route {
     pub reach: Reach,
     /// Whether it may take long, so that it can be watched.
     pub is_long: bool,
+    /// Whether its answers are written as text directly: those of searches, which show no version of a
+    /// record that a client could use.
+    pub is_text: bool,
 }
 
 /// What a route concerns, and so whose keys may ask for it.
@@ -67,6 +70,11 @@ pub trait Routed<On = Arc<Memory>>: Operation<On, Answer: Serialize + Deserializ
     /// The answer in the JSON that every interface uses, which `docs/json.md` describes.
     fn json(answer: &Self::Answer) -> Result<Value, Error> {
         serde_json::to_value(answer).map_err(Error::no_json)
+    }
+
+    /// The same as text.
+    fn text(answer: &Self::Answer) -> Result<String, Error> {
+        serde_json::to_string(answer).map_err(Error::no_json)
     }
 
     /// The answer that was sent as JSON.
@@ -111,14 +119,39 @@ impl Target for Seat {
     }
 }
 
-type Answering<'a> = Pin<Box<dyn Future<Output = Result<Value, Error>> + Send + 'a>>;
+/// An answer in JSON.
+#[derive(Debug)]
+pub enum Json {
+    Value(Value),
+    /// To be sent as it is, which takes less time.
+    Text(String),
+}
+
+impl Json {
+    pub fn into_value(self) -> Result<Value, Error> {
+        match self {
+            Self::Value(value) => Ok(value),
+            Self::Text(text) => serde_json::from_str(&text).map_err(Error::no_json),
+        }
+    }
+}
+
+/// How the caller wants the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Value,
+    /// As text, where the answer needs nothing added: no notice and no version of a record.
+    Text,
+}
+
+type Answering<'a> = Pin<Box<dyn Future<Output = Result<Json, Error>> + Send + 'a>>;
 
 /// A routed operation, without its type.
 pub struct Endpoint {
     pub route: Route,
     pub command: &'static str,
     pub fields: Vec<Field>,
-    pub run: for<'a> fn(&'a Seat, &'a Ctx, &'a Caller, Arguments, Watch<'a>) -> Answering<'a>,
+    pub run: for<'a> fn(&'a Seat, &'a Ctx, &'a Caller, Arguments, Watch<'a>, Form) -> Answering<'a>,
 }
 
 /// Routes that take records away, or bring earlier ones back.
@@ -178,8 +211,8 @@ impl Endpoint {
             fields: fields
                 .filter(|field| field.is_on(Interface::Http))
                 .collect(),
-            run: |seat, ctx, caller, arguments, watch| {
-                Box::pin(run::<O, On>(seat, ctx, caller, arguments, watch))
+            run: |seat, ctx, caller, arguments, watch, form| {
+                Box::pin(run::<O, On>(seat, ctx, caller, arguments, watch, form))
             },
         }
     }
@@ -191,7 +224,8 @@ async fn run<O: Routed<On>, On: Target>(
     caller: &Caller,
     arguments: Arguments,
     watch: Watch<'_>,
-) -> Result<Value, Error> {
+    form: Form,
+) -> Result<Json, Error> {
     let access = Access {
         memory: On::of(seat),
         ctx,
@@ -202,14 +236,19 @@ async fn run<O: Routed<On>, On: Target>(
         own_only: caller.user.is_some(),
         watch,
     };
-    O::json(&call::<O, On>(&access, arguments).await?)
+    let answer = call::<O, On>(&access, arguments).await?;
+    // Only some routes, as the code that writes an answer as text exists for each of them.
+    if const { O::ROUTE.is_text } && form == Form::Text && ctx.notices.list().is_empty() {
+        return Ok(Json::Text(O::text(&answer)?));
+    }
+    Ok(Json::Value(O::json(&answer)?))
 }
 
 /// Each row: the method and the path, the right that it needs, the operation; behind it the memory
-/// that it works on, what it concerns, whether it may take long, and the module that knows its JSON,
-/// where these are not the usual ones.
+/// that it works on, what it concerns, whether it may take long, whether its answer is written as
+/// text, and the module that knows its JSON, where these are not the usual ones.
 macro_rules! routes {
-    ($($method:ident $path:literal $right:ident $operation:ty $(, on $on:ty)? $(, whole $reach:ident)? $(, takes $long:ident)? $(, json $($json:ident)::+)?;)+) => {
+    ($($method:ident $path:literal $right:ident $operation:ty $(, on $on:ty)? $(, whole $reach:ident)? $(, takes $long:ident)? $(, sent as $text:ident)? $(, json $($json:ident)::+)?;)+) => {
         $(
             impl Routed $(<$on>)? for $operation {
                 const ROUTE: Route = Route {
@@ -217,11 +256,16 @@ macro_rules! routes {
                     path: $path,
                     right: Rights::$right,
                     reach: routes!(@reach $($reach)? $($on)?),
-                    is_long: routes!(@long $($long)?),
+                    is_long: routes!(@is $($long)?),
+                    is_text: routes!(@is $($text)?),
                 };
                 $(
                     fn json(answer: &Self::Answer) -> Result<Value, Error> {
                         $($json)::+::to_json(answer)
+                    }
+
+                    fn text(answer: &Self::Answer) -> Result<String, Error> {
+                        Ok($($json)::+::to_json(answer)?.to_string())
                     }
 
                     fn from_json(json: Value) -> serde_json::Result<Self::Answer> {
@@ -240,8 +284,8 @@ macro_rules! routes {
     (@reach server $($on:ty)?) => { Reach::Server };
     // Agents' and teams' files, and the configuration, belong to no user.
     (@reach $($tenant:tt)+) => { Reach::Tenant };
-    (@long) => { false };
-    (@long $long:ident) => { true };
+    (@is) => { false };
+    (@is $it:ident) => { true };
     (@on) => { Arc<Memory> };
     (@on $on:ty) => { $on };
 }
@@ -252,14 +296,14 @@ routes! {
     Get "/v1/records/{id}" Read Get;
     Patch "/v1/records/{id}" Write Update;
     Delete "/v1/records/{id}" Write ForgetOne;
-    Post "/v1/search" Read Search;
-    Post "/v1/context" Read Context;
+    Post "/v1/search" Read Search, sent as text;
+    Post "/v1/context" Read Context, sent as text;
     Get "/v1/history" Read History;
     Post "/v1/undo" Write Undo;
 
     Post "/v1/notes" Write NoteAdd, json notes::json;
     Get "/v1/notes" Read NoteList, json notes::json;
-    Post "/v1/notes/search" Read NoteSearch, json notes::json::hits;
+    Post "/v1/notes/search" Read NoteSearch, sent as text, json notes::json::hits;
     Get "/v1/notes/stats" Read NoteStats, json notes::json;
     Post "/v1/notes/clear" Write NoteClear, json notes::json;
     Post "/v1/notes/cleanup" Admin NoteCleanup, whole tenant, json notes::json;
@@ -288,9 +332,9 @@ routes! {
     Post "/v1/conversations/{session}/clear" Write ChatClear;
 
     Post "/v1/long-term/record" Write Record;
-    Post "/v1/long-term/retrieve" Read Retrieve;
+    Post "/v1/long-term/retrieve" Read Retrieve, sent as text;
 
-    Post "/v1/read" Read Read;
+    Post "/v1/read" Read Read, sent as text;
     Post "/v1/write" Write Write;
     Get "/v1/stats" Read Stats, whole tenant;
     Post "/v1/forget" Write Forget;
@@ -316,7 +360,7 @@ routes! {
     Get "/v1/experience/traces" Read Traces;
 
     Get "/v1/skills" Read SkillList;
-    Post "/v1/skills/search" Read SkillSearch;
+    Post "/v1/skills/search" Read SkillSearch, sent as text;
     Get "/v1/skills/export" Read SkillExport;
     Post "/v1/skills/import" Write SkillImport;
     Get "/v1/skills/{id}" Read SkillShow;

@@ -1,44 +1,42 @@
 //! The routes under `/v1`: a request becomes the arguments of an operation, its answer JSON.
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{FromRequestParts, MatchedPath, RawPathParams, Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
 use futures::FutureExt;
 use http_body_util::BodyExt;
-use mnemon_core::{Ctx, Invalid, Tenant};
+use mnemon_core::{Ctx, Tenant};
 use mnemon_engine::Memory;
 use serde_json::{Map, Value, json};
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::sync::Semaphore;
-use tokio::task;
 
 use super::events::{self, Progress};
-use super::gate::is_json;
 use super::problem::Problem;
+use super::request_fields::{arguments, strong};
 use super::upkeeps::Upkeeps;
 use mnemon_engine::access::{Amount, Caller, Quotas, Rights};
 use mnemon_operations::config::Config;
-use mnemon_operations::operation::routes::{Endpoint, Method, Reach, Route, Seat, endpoints};
-use mnemon_operations::operation::{self, Arguments, Field, Interface, Shape, Watch};
+use mnemon_operations::operation::routes::{
+    Endpoint, Form, Json, Method, Reach, Route, Seat, endpoints,
+};
+use mnemon_operations::operation::{self, Arguments, Interface, Watch};
 use mnemon_operations::wiring::{AuditEvent, AuditLog};
 use mnemon_operations::{Error, wiring};
 
 /// Tenants whose seats are kept; making one again costs microseconds.
 const SEATS: usize = 256;
-
-/// A longer body is parsed on a thread of its own, so that other requests go on: 64 KiB take 0.3 ms.
-const INLINE_BYTES: usize = 64 * 1024;
 
 /// What the routes work on.
 pub(super) struct Api {
@@ -52,8 +50,10 @@ pub(super) struct Api {
     running: Arc<tokio::sync::RwLock<()>>,
     /// Where operations run. Requests may be read and refused elsewhere.
     work: Handle,
-    /// Turns of reads that run where their requests are read.
-    pub(super) read_here: Semaphore,
+    /// Requests that are being carried out.
+    pub(super) in_progress: Arc<AtomicUsize>,
+    /// While there are fewer requests, a read runs where its request is read.
+    pub(super) max_inline_reads: usize,
 }
 
 impl Api {
@@ -69,13 +69,14 @@ impl Api {
             upkeeps: Upkeeps::default(),
             running: Arc::default(),
             work: Handle::current(),
-            read_here: Semaphore::new(thread::available_parallelism().map_or(1, usize::from)),
+            in_progress: Arc::default(),
+            max_inline_reads: max_inline_reads(),
         }
     }
 
     /// For callers in this process, who wait for the answer and do nothing else meanwhile.
     pub(super) fn in_process(mut self) -> Self {
-        self.read_here = Semaphore::new(Semaphore::MAX_PERMITS);
+        self.max_inline_reads = usize::MAX;
         self
     }
 
@@ -94,8 +95,9 @@ impl Api {
             .map_err(|error| Error::Internal(error.to_string()))
     }
 
-    /// Does the work of a request. Some reads at a time are done where their requests are read, until
-    /// they have to wait: to hand one to another thread and back takes longer than most of them.
+    /// Does the work of a request. While there are few, reads are done where their requests are read,
+    /// until they have to wait: to hand one to another thread and back takes longer than most of them.
+    /// Where there are many, these threads only read requests, and refuse those that are too many.
     pub(super) async fn carry_out<T: Send + 'static>(
         &self,
         endpoint: &Endpoint,
@@ -105,23 +107,22 @@ impl Api {
         let mut work = Box::pin(work.map(|done| {
             done.unwrap_or_else(|_| Err(Error::Internal("the operation panicked".to_owned())))
         }));
-        if endpoint.route.right == Rights::Read && !endpoint.route.is_long {
-            let turn = self.read_here.try_acquire();
-            let has_others = Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
-            if turn.is_ok() && has_others {
-                // Another thread reads the requests of other connections meanwhile.
-                let begun = catch_unwind(AssertUnwindSafe(|| {
-                    task::block_in_place(|| {
-                        let _entered = self.work.enter();
-                        wiring::may_block(|| work.as_mut().now_or_never())
-                    })
-                }));
-                // It panics before it begins if the system has no thread to spare.
-                if let Ok(Some(done)) = begun {
-                    return done;
-                }
+        let counted = InProgress::count(&self.in_progress);
+        let is_short = endpoint.route.right == Rights::Read && !endpoint.route.is_long;
+        let has_others = Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
+        if is_short && counted.before < self.max_inline_reads && has_others {
+            // Another thread reads the requests of other connections meanwhile.
+            let _entered = self.work.enter();
+            if let Some(done) = wiring::may_block(|| work.as_mut().now_or_never()) {
+                return done;
             }
         }
+        let work = async move {
+            let done = work.await;
+            // Also where the client has hung up.
+            drop(counted);
+            done
+        };
         self.finish(work).await.flatten()
     }
 
@@ -272,6 +273,33 @@ impl Api {
     }
 }
 
+/// As many as the cores can carry out at once.
+pub(super) fn max_inline_reads() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A request that is being carried out, and how many others were when it began.
+struct InProgress {
+    all: Arc<AtomicUsize>,
+    before: usize,
+}
+
+impl InProgress {
+    fn count(all: &Arc<AtomicUsize>) -> Self {
+        let before = all.fetch_add(1, Ordering::Relaxed);
+        Self {
+            all: all.clone(),
+            before,
+        }
+    }
+}
+
+impl Drop for InProgress {
+    fn drop(&mut self) {
+        self.all.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// A router with all routes of the table.
 pub(super) fn router(api: &Arc<Api>) -> Router {
     let mut router = Router::new();
@@ -330,7 +358,8 @@ async fn answered(api: Arc<Api>, endpoint: Arc<Endpoint>, request: Request) -> R
                         // Nobody listens any more when the answer has ended.
                         let _ = progress.send(Progress { done, total });
                     };
-                    call.run(&own, &endpoint, &watch).await
+                    let answer = call.run(&own, &endpoint, &watch, Form::Value).await;
+                    answer.and_then(Json::into_value)
                 });
                 let answer = answer.await.flatten();
                 answer.map_err(|error| problem_of(&error))
@@ -339,12 +368,12 @@ async fn answered(api: Arc<Api>, endpoint: Arc<Endpoint>, request: Request) -> R
     }
     let (own, of) = (api.clone(), endpoint.clone());
     let began = Instant::now();
-    let work = async move { call.run(&own, &of, &operation::unwatched).await };
+    let unwatched = &operation::unwatched;
+    let work = async move { call.run(&own, &of, unwatched, Form::Text).await };
     let answer = api.carry_out(&endpoint, work).await;
     let took = Took(began.elapsed());
     let answer = answer.map_err(Refused::Error);
-    let mut response = match answer.and_then(|answer| versioned(&endpoint, &head.headers, &answer))
-    {
+    let mut response = match answer.and_then(|answer| versioned(&endpoint, &head.headers, answer)) {
         Ok(response) => response,
         Err(refused) => refused.problem(&head.headers).into_response(),
     };
@@ -483,7 +512,10 @@ pub(super) async fn call(
     let (refused, is_begun) = match begun.await {
         Ok(call) => {
             let (own, of) = (api.clone(), endpoint.clone());
-            let answer = async move { call.run(&own, &of, &operation::unwatched).await };
+            let answer = async move {
+                let answer = call.run(&own, &of, &operation::unwatched, Form::Value);
+                answer.await.and_then(Json::into_value)
+            };
             // Not where the page is made: it asks for several answers at once.
             match api.finish(answer).await.flatten() {
                 Ok(answer) => return Ok(answer),
@@ -557,7 +589,13 @@ impl Call {
 
 impl Call {
     /// Carries the request out, and writes it to the audit log.
-    async fn run(self, api: &Api, endpoint: &Endpoint, watch: Watch<'_>) -> Result<Value, Error> {
+    async fn run(
+        self,
+        api: &Api,
+        endpoint: &Endpoint,
+        watch: Watch<'_>,
+        form: Form,
+    ) -> Result<Json, Error> {
         let Self {
             caller,
             seat,
@@ -565,11 +603,13 @@ impl Call {
             arguments,
         } = self;
         let mut ids = arguments.ids();
-        let answer = (endpoint.run)(&seat, &ctx, &caller, arguments, watch).await;
+        let answer = (endpoint.run)(&seat, &ctx, &caller, arguments, watch, form).await;
         if endpoint.route.right > Rights::Read {
             let status = match &answer {
                 Ok(answer) => {
-                    ids.extend(ids_of(answer));
+                    if let Json::Value(answer) = answer {
+                        ids.extend(ids_of(answer));
+                    }
                     ids.dedup();
                     StatusCode::OK.as_u16()
                 }
@@ -581,7 +621,10 @@ impl Call {
                     .await;
             }
         }
-        let mut answer = answer?;
+        let mut answer = match answer? {
+            Json::Value(answer) => answer,
+            text => return Ok(text),
+        };
         let is_of_user = caller.user.is_some() && endpoint.route.right > Rights::Read;
         if let (Some(fields), true) = (answer.as_object_mut(), is_of_user) {
             // Records of others may be among them. A preview has left them out itself.
@@ -589,7 +632,7 @@ impl Call {
             fields.remove("evicted");
         }
         note(&ctx, &mut answer);
-        Ok(answer)
+        Ok(Json::Value(answer))
     }
 }
 
@@ -602,11 +645,12 @@ pub(super) fn note(ctx: &Ctx, answer: &mut Value) {
 }
 
 /// The answer with the version of the record that it shows, or that the client has this version.
-fn versioned(
-    endpoint: &Endpoint,
-    headers: &HeaderMap,
-    answer: &Value,
-) -> Result<Response, Refused> {
+fn versioned(endpoint: &Endpoint, headers: &HeaderMap, answer: Json) -> Result<Response, Refused> {
+    let answer = match answer {
+        Json::Value(answer) => answer,
+        Json::Text(text) => return Ok(json_text(text)),
+    };
+    let answer = &answer;
     let Some(version) = version(answer) else {
         return Ok(json_response(answer));
     };
@@ -627,8 +671,12 @@ fn versioned(
 }
 
 pub(super) fn json_response(answer: &Value) -> Response {
+    json_text(answer.to_string())
+}
+
+fn json_text(answer: String) -> Response {
     let kind = HeaderValue::from_static("application/json");
-    ([(header::CONTENT_TYPE, kind)], answer.to_string()).into_response()
+    ([(header::CONTENT_TYPE, kind)], answer).into_response()
 }
 
 /// The version of the one record that an answer shows.
@@ -694,185 +742,4 @@ fn own_keys(caller: &Caller, arguments: &mut Arguments) {
         }
         arguments.set("meta", meta);
     }
-}
-
-/// The fields of a request: those of the path, of the body or the query, and of headers.
-async fn arguments(
-    endpoint: &Endpoint,
-    head: &mut Parts,
-    body: &Bytes,
-) -> Result<Arguments, Refused> {
-    let query = head.uri.query().unwrap_or_default().to_owned();
-    let mut sent = match endpoint.route.method.has_body() {
-        true => {
-            if !query.is_empty() {
-                let what = "is not used by this route: send the fields as a JSON body";
-                return Err(Invalid::new("query", what).into());
-            }
-            object(&head.headers, body).await?
-        }
-        false => {
-            if !body.is_empty() {
-                let what = "is not used by this route: send the fields in the query";
-                return Err(Invalid::new("body", what).into());
-            }
-            from_query(&endpoint.fields, &query)?
-        }
-    };
-    for (part, value) in path_fields(head).await? {
-        let field = endpoint.in_path(&part);
-        let name = field.map_or(part, |field| field.name.to_owned());
-        if sent.contains_key(&name) {
-            let what = "is in the path, and cannot be sent again";
-            return Err(Invalid::new(name, what).into());
-        }
-        let value = match field.map(|field| &field.shape) {
-            Some(Shape::Texts { .. }) => value.split(',').collect(),
-            _ => Value::String(value),
-        };
-        sent.insert(name, value);
-    }
-    for (header, field) in [(&KEY_HEADER, "key"), (&header::IF_MATCH, "if_version")] {
-        from_header(endpoint, &head.headers, header, field, &mut sent)?;
-    }
-    let is_read = endpoint.route.method == Method::Get;
-    if !is_read && head.headers.contains_key(header::IF_NONE_MATCH) {
-        let what =
-            "is not used by this route: it would not keep the request from changing something";
-        return Err(Invalid::new(header::IF_NONE_MATCH.as_str(), what).into());
-    }
-    Ok(Arguments::check_on(
-        Interface::Http,
-        &endpoint.fields,
-        sent,
-    )?)
-}
-
-/// The tag without the mark that a proxy adds when it compresses the answer. A version says the same
-/// in every encoding.
-fn strong(tag: &str) -> &str {
-    tag.strip_prefix("W/").unwrap_or(tag)
-}
-
-pub(super) const KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
-
-/// A field that may be sent as a header.
-fn from_header(
-    endpoint: &Endpoint,
-    headers: &HeaderMap,
-    header: &HeaderName,
-    field: &str,
-    sent: &mut Map<String, Value>,
-) -> Result<(), Invalid> {
-    let mut values = headers.get_all(header).iter();
-    let Some(value) = values.next() else {
-        return Ok(());
-    };
-    let wrong = |what: &str| Err(Invalid::new(header.as_str(), what));
-    let Ok(value) = value.to_str() else {
-        return wrong("has characters that are not printable ASCII");
-    };
-    if values.next().is_some() {
-        return wrong("is sent twice");
-    }
-    let has_field = endpoint.fields.iter().any(|known| known.name == field);
-    match (has_field, field) {
-        // Repeating these changes nothing anyway.
-        (false, "key") if endpoint.route.right == Rights::Read => return Ok(()),
-        (false, "key") => return wrong("is not used by this route; it cannot be repeated safely"),
-        (false, _) => return wrong("is not used by this route"),
-        (true, _) if sent.contains_key(field) => {
-            return wrong(&format!(
-                "is sent together with `{field}`; use one of the two"
-            ));
-        }
-        (true, "key") => sent.insert(field.to_owned(), Value::String(value.to_owned())),
-        // Any version will do: the route finds out whether there is one.
-        (true, _) if value.trim() == "*" => return Ok(()),
-        (true, _) => {
-            let version = strong(value.trim()).trim_matches('"').parse::<u64>();
-            let Ok(version) = version else {
-                return wrong("must be one version in quotes, as an ETag had it");
-            };
-            sent.insert(field.to_owned(), version.into())
-        }
-    };
-    Ok(())
-}
-
-/// The fields that stand in the path.
-pub(super) async fn path_fields(head: &mut Parts) -> Result<Vec<(String, String)>, Invalid> {
-    let params = RawPathParams::from_request_parts(head, &()).await;
-    let params = params.map_err(|error| Invalid::new("path", error.body_text()))?;
-    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-    Ok(params.iter().map(owned).collect())
-}
-
-/// A JSON body; an empty one has no fields.
-async fn object(headers: &HeaderMap, body: &Bytes) -> Result<Map<String, Value>, Refused> {
-    if body.is_empty() {
-        return Ok(Map::new());
-    }
-    if !is_json(headers) {
-        let what = "send the fields as Content-Type: application/json";
-        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return Err(Refused::Problem(Box::new(Problem::new(
-            status,
-            "unsupported-media-type",
-            what,
-        ))));
-    }
-    let parsed = match body.len() > INLINE_BYTES {
-        true => {
-            let body = body.clone();
-            let parsing = tokio::task::spawn_blocking(move || serde_json::from_slice(&body));
-            parsing
-                .await
-                .map_err(|error| Error::Internal(error.to_string()))?
-        }
-        false => serde_json::from_slice(body),
-    };
-    match parsed {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err(Invalid::new("body", "is not a JSON object").into()),
-        Err(error) => Err(Invalid::new("body", format!("is not JSON: {error}")).into()),
-    }
-}
-
-/// The fields of a query, with the types that they have in JSON. A name may be repeated for a list.
-pub(super) fn from_query(fields: &[Field], query: &str) -> Result<Map<String, Value>, Invalid> {
-    let mut sent: Map<String, Value> = Map::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let (name, value) = (decoded(name)?, decoded(value)?);
-        let field = fields.iter().find(|field| field.name == name);
-        let shape = field.map(|field| &field.shape);
-        let is_list = matches!(
-            shape,
-            Some(Shape::Choices(_) | Shape::Texts { .. } | Shape::Words { .. })
-        );
-        match (sent.get_mut(&name), is_list) {
-            (Some(Value::Array(items)), true) => items.push(value.into()),
-            (Some(_), _) => return Err(Invalid::new(name, "is sent twice")),
-            (None, true) => drop(sent.insert(name, json!([value]))),
-            (None, false) => drop(sent.insert(name, typed(shape, value))),
-        }
-    }
-    Ok(sent)
-}
-
-/// The value that a text of a query stands for; the check of the arguments refuses what is none.
-fn typed(shape: Option<&Shape>, text: String) -> Value {
-    let is_text = matches!(shape, None | Some(Shape::Text { .. } | Shape::Choice(_)));
-    match is_text {
-        true => Value::String(text),
-        false => serde_json::from_str(&text).unwrap_or(Value::String(text)),
-    }
-}
-
-fn decoded(text: &str) -> Result<String, Invalid> {
-    let text = text.replace('+', " ");
-    let decoded = percent_encoding::percent_decode_str(&text).decode_utf8();
-    let decoded = decoded.map_err(|_| Invalid::new("query", "is not UTF-8"))?;
-    Ok(decoded.into_owned())
 }

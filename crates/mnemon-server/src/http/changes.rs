@@ -20,9 +20,10 @@ use mnemon_engine::feed::Feed;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::api::{Api, from_query, problem_of};
+use super::api::{Api, problem_of};
 use super::caller::Lock;
 use super::metrics::{Metrics, Running};
+use super::request_fields::from_query;
 use mnemon_operations::Error;
 use mnemon_operations::operation::routes::Seat;
 use mnemon_operations::operation::{

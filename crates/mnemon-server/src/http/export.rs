@@ -15,9 +15,10 @@ use futures::{StreamExt, stream};
 use mnemon_core::{Ctx, Order, Scan};
 use mnemon_engine::access::{Caller, Rights};
 
-use super::api::{Api, from_query};
+use super::api::Api;
 use super::caller::Lock;
 use super::changes::Listening;
+use super::request_fields::from_query;
 use mnemon_operations::operation::routes::{Method, Reach, Route, Seat};
 use mnemon_operations::operation::{
     self, Access, Arguments, Field, Interface, Operation, Selection,
@@ -32,6 +33,7 @@ pub const ROUTE: Route = Route {
     right: Rights::Read,
     reach: Reach::Tenant,
     is_long: false,
+    is_text: false,
 };
 
 /// Records that are read first. Later pages have as many as give about this many bytes.

@@ -18,12 +18,13 @@ use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::api::{Api, KEY_HEADER, Refused, from_query, json_response, note, problem_of};
+use super::api::{Api, Refused, json_response, note, problem_of};
 use super::caller::Lock;
 use super::events::{self, Progress};
 use super::export::MEDIA_TYPE;
 use super::gate::JsonValues;
 use super::problem::Problem;
+use super::request_fields::{KEY_HEADER, from_query};
 use super::shares::{Share, Shares};
 use mnemon_operations::api::import::Response as Imported;
 use mnemon_operations::api::lines::{self, Batch, Numbered};
@@ -37,6 +38,7 @@ pub const ROUTE: Route = Route {
     right: Rights::Write,
     reach: Reach::Tenant,
     is_long: true,
+    is_text: false,
 };
 
 /// Names of the lines; the second is for clients that do not know the first.

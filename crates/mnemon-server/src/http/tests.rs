@@ -1,5 +1,6 @@
 use std::io;
 use std::net::IpAddr;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
@@ -508,10 +509,10 @@ async fn requests_are_read_while_operations_hold_their_threads() {
     assert!(answer.ends_with("tea"), "{answer}");
 }
 
-/// Reads take turns on the threads that read requests; changes, reads without a turn and those that
-/// have to wait are for the threads of the work.
+/// While few requests are carried out, reads run on the threads that read requests. Changes, other reads
+/// and those that have to wait are for the threads of the work.
 #[test]
-fn reads_take_turns_where_their_requests_are_read() {
+fn few_reads_run_where_their_requests_are_read() {
     let runtime = |name: &str| {
         let mut threads = tokio::runtime::Builder::new_multi_thread();
         threads.worker_threads(1).thread_name(name).build().unwrap()
@@ -541,9 +542,41 @@ fn reads_take_turns_where_their_requests_are_read() {
     assert_eq!(thread_of("/v1/search", false), "reading");
     assert_eq!(thread_of("/v1/search", true), "work");
     assert_eq!(thread_of("/v1/records", false), "work");
-    let turns = api.read_here.available_permits();
-    let held = api.read_here.try_acquire_many(turns as u32).unwrap();
+    assert_eq!(
+        api.in_progress
+            .swap(api.max_inline_reads, Ordering::Relaxed),
+        0
+    );
     assert_eq!(thread_of("/v1/search", false), "work");
-    drop(held);
+    api.in_progress
+        .store(api.max_inline_reads - 1, Ordering::Relaxed);
     assert_eq!(thread_of("/v1/search", false), "reading");
+}
+
+/// Work whose client has hung up goes on, and so counts as a request in progress.
+#[tokio::test]
+async fn work_counts_until_it_ends_also_without_its_client() {
+    let config = Config::for_store("ram:");
+    let memory = wiring::open(&config).unwrap().memory;
+    let api = Arc::new(api::Api::new(memory.into(), config));
+    let (begun, begins) = oneshot::channel();
+    let (end, ends) = oneshot::channel::<()>();
+    let own = api.clone();
+    let request = tokio::spawn(async move {
+        let mut endpoints = endpoints().into_iter();
+        let endpoint = endpoints.find(|endpoint| endpoint.route.path == "/v1/records");
+        let work = async move {
+            begun.send(()).unwrap();
+            ends.await.unwrap();
+            Ok(())
+        };
+        own.carry_out(&endpoint.unwrap(), work).await
+    });
+    begins.await.unwrap();
+    request.abort();
+    assert!(request.await.unwrap_err().is_cancelled());
+    assert_eq!(api.in_progress.load(Ordering::Relaxed), 1);
+    end.send(()).unwrap();
+    api.finished().await;
+    assert_eq!(api.in_progress.load(Ordering::Relaxed), 0);
 }

@@ -23,6 +23,7 @@ use self::calls::Calls;
 use super::api::{self, Api, Audited};
 use super::caller::Lock;
 use super::metrics::Metrics;
+use super::request_fields;
 use super::sessions::{SessionId, Sessions};
 
 /// What the pages work with.
@@ -185,7 +186,7 @@ impl Site {
         if one.method == "POST" && !self.is_own_form(&session, &form) {
             return forged(Some(&visitor));
         }
-        let Ok(path) = api::path_fields(&mut head).await else {
+        let Ok(path) = request_fields::path_fields(&mut head).await else {
             return no_page(&visitor);
         };
         let calls = Calls::new(self, caller);

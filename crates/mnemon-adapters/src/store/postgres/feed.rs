@@ -26,6 +26,8 @@ const PART: usize = 4096;
 pub(super) const DOC: &str = "r.seq, r.id, r.user_id, r.agent_id, r.session_id, r.audience,
     r.scope, r.kind, r.namespace, r.created, r.expires, r.importance, s.speaker, s.tags,
     s.terms, s.model, s.scale, s.codes";
+/// The place of the time of creation among them.
+pub(super) const CREATED: usize = 9;
 /// The place of the terms among them.
 pub(super) const TERMS: usize = 14;
 /// The place of the vector's first column.

@@ -68,7 +68,8 @@ async fn vectors(lease: &mut Lease, all_vectors: usize) -> Result<Finding, Failu
                 lacking => format!(
                     "pgvector {version}, but the index of {lacking} vectors is not complete; a \
                      search builds it, and the log of the database says why if that fails. Until \
-                     then {SLOWER}"
+                     then vectors are compared one by one, those of the newest 20000 records \
+                     if a tenant has more"
                 ),
             },
             waiting => format!(

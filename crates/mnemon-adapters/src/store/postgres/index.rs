@@ -11,8 +11,10 @@
 //! [`Index`]: mnemon_core::index::Index
 
 mod candidates;
+mod choice;
 mod find;
 mod keys;
+mod load;
 pub(super) mod near;
 mod sample;
 mod speakers;
@@ -23,7 +25,7 @@ use mnemon_core::{Audience, Features, Match, Record};
 
 use super::pool::Call;
 use super::rows::FoundBy;
-pub(super) use find::{DatabaseIndex, VECTORS_PER_EXACT};
+pub(super) use find::{DatabaseIndex, INDEXED_PER_EXACT};
 use near::HalfVector;
 pub(super) use speakers::speakers;
 

@@ -1,5 +1,6 @@
 //! Connections, each used by one call at a time, with their prepared statements.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -307,11 +308,12 @@ impl Lease {
 
     /// The statement that names the tenant to row-level security, for one transaction: PgBouncer may
     /// give the connection to another client afterwards.
-    fn naming_tenant(&self, calls: &[Call]) -> Option<String> {
+    fn naming_tenant<C: Borrow<Call>>(&self, calls: &[C]) -> Option<String> {
         if !self.row_security.load(Ordering::Relaxed) {
             return None;
         }
-        let named = calls.iter().find_map(|call| call.tenant.as_ref());
+        let calls = calls.iter().map(Borrow::borrow);
+        let named = calls.filter_map(|call: &Call| call.tenant.as_ref()).next();
         let name = named.or(self.tenant.as_ref())?.as_str().replace('\'', "''");
         Some(format!("SET LOCAL mnemon.tenant = '{name}'"))
     }
@@ -339,7 +341,7 @@ impl Lease {
     /// Begins a transaction. Without its end the connection is closed.
     pub(super) async fn begin(&mut self, sql: &str) -> Result<(), Failure> {
         self.in_transaction = true;
-        match self.naming_tenant(&[]) {
+        match self.naming_tenant::<Call>(&[]) {
             Some(naming) => self.batch(&format!("{sql}; {naming}")).await,
             None => self.batch(sql).await,
         }
@@ -368,10 +370,10 @@ impl Lease {
     /// Sends all statements at once and then waits for all answers: one round trip. With `begin`
     /// they start a transaction, with `end` they end it. The first error is the answer; then the
     /// transaction was rolled back if `end` was sent.
-    pub(super) async fn pipeline(
+    pub(super) async fn pipeline<C: Borrow<Call> + Sync>(
         &mut self,
         begin: Option<&'static str>,
-        calls: &[Call],
+        calls: &[C],
         end: Option<&'static str>,
     ) -> Result<Vec<Vec<Row>>, Failure> {
         self.prepare(calls).await?;
@@ -388,12 +390,14 @@ impl Lease {
         self.in_transaction |= begin.is_some();
         let Connection { client, statements } = self.connection()?;
         let client = &*client;
-        let params: Vec<Vec<&(dyn ToSql + Sync)>> = calls.iter().map(Call::params).collect();
+        let calls: Vec<&Call> = calls.iter().map(Borrow::borrow).collect();
+        let params: Vec<Vec<&(dyn ToSql + Sync)>> =
+            calls.iter().map(|call| call.params()).collect();
         let mut sent: Vec<Answer<'_>> = Vec::with_capacity(calls.len() + 2);
         if let Some(begin) = &begin {
             sent.push(Box::pin(run(client, begin)));
         }
-        for (call, params) in calls.iter().zip(&params) {
+        for (call, params) in calls.into_iter().zip(&params) {
             let lost = || StoreError::Internal("a statement was not prepared".to_owned());
             let statement = statements.get(&call.sql).ok_or_else(lost)?;
             sent.push(Box::pin(client.query(statement, params)));
@@ -455,13 +459,14 @@ impl Lease {
     }
 
     /// Prepares the statements that this connection does not know yet, all in one round trip.
-    async fn prepare(&mut self, calls: &[Call]) -> Result<(), Failure> {
+    async fn prepare<C: Borrow<Call>>(&mut self, calls: &[C]) -> Result<(), Failure> {
         let Connection { client, statements } = self.connection()?;
         if statements.len() > STATEMENTS {
             statements.clear();
         }
         let mut new: Vec<&str> = Vec::new();
-        for call in calls {
+        for call in calls.iter().map(Borrow::borrow) {
+            let call: &Call = call;
             if !statements.contains_key(&call.sql) && !new.contains(&call.sql.as_str()) {
                 new.push(&call.sql);
             }

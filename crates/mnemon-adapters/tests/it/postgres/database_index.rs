@@ -149,6 +149,40 @@ fn records_of_others_do_not_change_scores() {
 }
 
 /// A vector that is the same for the same number.
+/// The number of a conversation is a hash of its audience and session. Bob names a session so that it
+/// has the number of Ann's.
+#[test]
+fn a_conversation_with_the_number_of_another_audience_has_neighbours_of_its_own() {
+    for parameters in [LOOKED_UP, EXACT] {
+        let place = InDatabase::new(database!(), parameters);
+        let backend = place.backend();
+        let said = |user: &str, content: &str| {
+            let mut record = note(content);
+            record.owner.user = Some(user.to_owned());
+            record.owner.session = Some(format!("session of {user}"));
+            (record, None)
+        };
+        put(
+            &backend,
+            vec![
+                said("ann", "the secret plan"),
+                said("bob", "green tea"),
+                said("ann", "a secret tea"),
+            ],
+        );
+        let seen = || Filter::seen_by(Viewer::user("bob"));
+        let before = find(&backend, &words("green tea", seen()));
+        assert_eq!(before.len(), 1);
+        let same = "WITH changed AS (UPDATE mnemon.search SET conversation = (
+                SELECT min(conversation) FROM mnemon.search WHERE audience = 'user:ann')
+            WHERE audience = 'user:bob' AND conversation IS NOT NULL RETURNING 1)
+            SELECT count(*) FROM changed";
+        assert_eq!(rows(&place.database.url(), same), ["1"]);
+        assert_eq!(find(&backend, &words("green tea", seen())), before);
+        assert_eq!(find(&backend, &words("secret plan", seen())), []);
+    }
+}
+
 fn vector(number: u64) -> Embedding {
     let mut state = number + 1;
     let values = (0..16).map(|_| {
@@ -196,6 +230,29 @@ fn the_index_of_vectors_is_built_when_it_is_needed() {
     assert_eq!(ids(find(&backend, &probe)), expected);
     let said = vectors_finding(&place.url());
     assert!(said.starts_with("pgvector 0."), "{said}");
+}
+
+#[test]
+fn a_search_does_not_rely_on_what_the_last_one_knew() {
+    let place = InDatabase::new(database!(), LOOKED_UP);
+    let backend = place.backend();
+    let notes = (0..200).map(|number| (note(&format!("note {number}")), None));
+    put(&backend, notes.collect());
+    let probe = Probe {
+        vectors: vec![vector(7)],
+        ..words("note", Filter::all_of_tenant())
+    };
+    assert_eq!(find(&backend, &probe).len(), 10);
+    // The first vector of its model: the statistics of words still hold.
+    let near = note("of another kind");
+    let id = near.id.clone();
+    put(&backend, vec![(near, Some(vector(7)))]);
+    let probe = Probe {
+        terms: Vec::new(),
+        ..probe
+    };
+    let found = find(&backend, &probe).into_iter().map(|it| it.id);
+    assert_eq!(found.collect::<Vec<_>>(), [id]);
 }
 
 #[test]

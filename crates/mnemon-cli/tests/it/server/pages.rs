@@ -146,6 +146,34 @@ fn a_newcomer_loads_the_demonstration_searches_explains_deletes_and_undoes() {
     assert!(!browser.get("/records").body.contains("demo-tea"));
 }
 
+/// The link repeats the query and the filters. It is shown only if there are more hits.
+#[test]
+fn a_search_shows_ten_hits_and_a_link_to_more() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox, &[]);
+    for number in 0..12 {
+        let note = json!({"content": format!("tea & cup {number}"), "user": "ann & bob"});
+        assert_eq!(server.post("/v1/records", &note).status, 200);
+    }
+    let browser = Browser::new(&server);
+    let hits = |path: &str| {
+        let shown = browser.get(path).body;
+        let more = shown.split_once("Show more results");
+        let link = more.and_then(|(before, _)| before.rsplit_once("href=\""));
+        let link = link.map(|(_, link)| link.split('"').next().unwrap().replace("&amp;", "&"));
+        (shown.matches("<article").count(), link)
+    };
+    let (count, link) = hits("/search?q=tea+%26+cup&user=ann+%26+bob");
+    assert_eq!(count, 10);
+    assert_eq!(hits(&link.unwrap()), (12, None));
+    assert_eq!(
+        hits("/search?q=tea&limit=0"),
+        (1, Some("/search?q=tea&budget=1000&limit=50".to_owned()))
+    );
+    assert_eq!(hits("/search?q=tea&limit=many").0, 10);
+    assert_eq!(hits("/search?q=tea&limit=12"), (12, None));
+}
+
 #[test]
 #[expect(clippy::too_many_lines, reason = "it has a line for each view")]
 fn every_view_shows_its_matter() {

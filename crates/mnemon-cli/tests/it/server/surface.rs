@@ -105,6 +105,9 @@ fn tags_of_versions_may_be_weak_or_any() {
             "{tag}"
         );
     }
+    // What would go shows the version, too, for `If-Match` of the deletion.
+    let preview = server.post("/v1/forget/preview", &json!({"ids": ["a"]}));
+    assert_eq!(preview.header("etag"), Some("\"1\""), "{preview:?}");
     let change = |header: &str, tag: &str| {
         let body = json!({"content": format!("tea {tag}")}).to_string();
         server.ask("PATCH", "/v1/records/a", &[JSON, (header, tag)], &body)

@@ -53,6 +53,7 @@ impl Chain {
     }
 
     /// The neighbours: two before, one before, one after, two after; [`NOBODY`] where none is.
+    #[inline]
     pub(super) fn around(&self, doc: u32) -> [u32; 4] {
         let (one_before, one_after) = (self.previous(doc), self.next(doc));
         if one_before == NOBODY && one_after == NOBODY {

@@ -181,6 +181,7 @@ impl Index {
     }
 
     /// The neighbours that lend to the document.
+    #[inline]
     fn around(&self, doc: u32, visible: &Visible<'_>) -> [u32; 4] {
         if !visible.mixes_users {
             return self.chain.around(doc);
@@ -200,7 +201,8 @@ impl Index {
         let mut words = self.rare_words(probe, visible, mask.as_ref(), &mut scratch);
         let mut found = self.near(probe, visible, mask.as_deref())?;
         found.extend(self.of_days(&probe.asked, now, mask.as_ref()));
-        self.common_words(&mut words, &found, visible, &mut scratch);
+        let (depth, only) = (probe.depth, mask.as_ref());
+        self.common_words(&mut words, &found, depth, visible, only, &mut scratch);
         let (matched, information) = (words.matched, words.information.max(f32::MIN_POSITIVE));
         let score = |doc: u32| scratch.words.get(doc as usize).copied().unwrap_or(0.0);
         let mut top = TopK::new(probe.depth);

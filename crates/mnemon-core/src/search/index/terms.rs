@@ -255,6 +255,16 @@ impl Terms {
 
     /// Reads what [`Terms::to_bytes`] wrote; `None` if it is something else.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        Self::read(bytes, |_| true)
+    }
+
+    /// The same with the occurrences of these terms only, which are in order: enough to score a
+    /// query of these terms, without a copy of all others.
+    pub fn of_wanted(bytes: &[u8], wanted: &[u32]) -> Option<Self> {
+        Self::read(bytes, |term| wanted.binary_search(&term).is_ok())
+    }
+
+    fn read(bytes: &[u8], is_wanted: impl Fn(u32) -> bool) -> Option<Self> {
         let (head, rest) = bytes.split_first_chunk::<5>()?;
         let [low, high, asking, traits, told] = *head;
         let (told, rest) = rest.split_at_checked(9 * usize::from(told))?;
@@ -273,11 +283,12 @@ impl Terms {
         let counts = terms
             .iter()
             .map(|[a, b, c, d, tf]| (u32::from_le_bytes([*a, *b, *c, *d]), *tf));
-        let counts: Vec<(u32, u8)> = counts.collect();
         let told: Vec<Told> = told.collect();
         // Bytes of another form have terms in no order.
-        let is_sorted = counts.is_sorted_by(|one, other| one.0 < other.0);
-        if !is_sorted || told.iter().any(|told| told.days.from > told.days.to) {
+        let numbers = counts.clone().map(|(term, _)| term);
+        if !numbers.is_sorted_by(|one, other| one < other)
+            || told.iter().any(|told| told.days.from > told.days.to)
+        {
             return None;
         }
         Some(Self {
@@ -285,7 +296,7 @@ impl Terms {
             asking,
             traits: Traits(traits),
             told,
-            counts,
+            counts: counts.filter(|(term, _)| is_wanted(*term)).collect(),
         })
     }
 }

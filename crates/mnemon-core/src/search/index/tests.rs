@@ -391,6 +391,22 @@ fn terms_survive_being_kept() {
 }
 
 #[test]
+fn terms_are_read_for_some_words_only() {
+    let terms = Terms::of(&record(1, "Did you see the fix in Lisbon?"));
+    let (fix, other) = (hash("fix"), hash("elephant"));
+    let mut wanted = [fix, other];
+    wanted.sort_unstable();
+    let read = Terms::of_wanted(&terms.to_bytes(), &wanted).unwrap();
+    assert_eq!(read.numbers().collect::<Vec<_>>(), [fix]);
+    assert_eq!(read.occurs(fix), terms.occurs(fix));
+    assert_eq!(
+        (read.length(), read.asking(), read.traits()),
+        (terms.length(), terms.asking(), terms.traits())
+    );
+    assert_eq!(Terms::of_wanted(&[1], &wanted), None);
+}
+
+#[test]
 fn sessions_of_one_name_lend_nothing_across_users_and_audiences() {
     let of = |seq: u64, user: Option<&str>, audience: Option<&str>, content: &str| {
         let mut record = said(seq, "s", content);

@@ -75,7 +75,10 @@ impl VectorSet {
         let quantised = quantise(query)?;
         let count = candidates.count(self.len());
         let least = k.saturating_mul(config.rescore_factor.max(1));
-        let passed = if count <= config.exact_up_to || count.saturating_mul(SPARSE) <= self.len() {
+        let is_exact = !self.is_sketched
+            || count <= config.exact_up_to
+            || count.saturating_mul(SPARSE) <= self.len();
+        let passed = if is_exact {
             self.int8_scan(&quantised, least, candidates)
         } else {
             let share = (count as f64 * f64::from(config.oversample)).ceil() as usize;

@@ -115,6 +115,8 @@ pub struct VectorSet {
     pub(super) fine: Vec<u8>,
     pub(super) scales: Vec<f32>,
     pub(super) sketches: Sketches,
+    /// Whether every vector has a sketch; of a set without, all vectors are compared.
+    pub(super) is_sketched: bool,
     /// Where the vectors are seen from.
     pub(super) centre: Vec<f32>,
 }
@@ -133,7 +135,17 @@ impl VectorSet {
             fine: Vec::new(),
             scales: Vec::new(),
             sketches: Sketches::new(dimension),
+            is_sketched: true,
             centre: vec![0.0; dimension],
+        })
+    }
+
+    /// A set of few vectors for one search, which is not saved. A sketch costs as much as hundreds
+    /// of comparisons with the vector.
+    pub fn without_sketches(dimension: usize) -> Result<Self, VectorError> {
+        Ok(Self {
+            is_sketched: false,
+            ..Self::new(dimension)?
         })
     }
 
@@ -186,8 +198,10 @@ impl VectorSet {
         make_room(&mut self.fine, vector.fine.len());
         self.fine.extend_from_slice(&vector.fine);
         push(&mut self.scales, vector.scale);
-        let sketch = Sketch::of(&vector.codes, vector.scale, &self.centre);
-        self.sketches.push(&sketch);
+        if self.is_sketched {
+            let sketch = Sketch::of(&vector.codes, vector.scale, &self.centre);
+            self.sketches.push(&sketch);
+        }
         Ok(slot)
     }
 
@@ -206,8 +220,10 @@ impl VectorSet {
         if let Some(row) = self.fine.get_mut(at * fine..(at + 1) * fine) {
             row.copy_from_slice(&new.fine);
         }
-        let sketch = Sketch::of(&new.codes, new.scale, &self.centre);
-        self.sketches.set(at, &sketch);
+        if self.is_sketched {
+            let sketch = Sketch::of(&new.codes, new.scale, &self.centre);
+            self.sketches.set(at, &sketch);
+        }
         Ok(true)
     }
 
@@ -229,6 +245,9 @@ impl VectorSet {
     /// in common (here: two thirds of a vector's length), and a bit that is the same for all of
     /// them says nothing. A search is right without it, and needs more oversampling.
     pub fn recentre(&mut self) {
+        if !self.is_sketched {
+            return;
+        }
         let every = (self.len() / CENTRE_SAMPLE).max(1);
         let mut sums = vec![0.0f64; self.dimension];
         let mut count = 0.0;

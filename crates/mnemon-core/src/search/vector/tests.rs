@@ -409,6 +409,30 @@ fn this_machine_is_tested_beyond_scalar() {
     assert_eq!(Level::all()[0], Level::Scalar);
 }
 
+#[test]
+fn a_set_without_sketches_compares_all() {
+    let sketched = filled(400, 32);
+    let mut plain = VectorSet::without_sketches(32).unwrap();
+    for number in 1..=400 {
+        plain
+            .push_quantised(&quantise(&unit(number, 32)).unwrap())
+            .unwrap();
+    }
+    plain.recentre();
+    let by_sketches = ScanConfig {
+        exact_up_to: 0,
+        ..ScanConfig::default()
+    };
+    let query = unit(9, 32);
+    let search = |set: &VectorSet, config: &ScanConfig| {
+        set.search(&query, 7, Candidates::All, config).unwrap()
+    };
+    assert_eq!(
+        search(&plain, &by_sketches),
+        search(&sketched, &ScanConfig::default())
+    );
+}
+
 proptest! {
     #[test]
     fn every_level_gives_the_scalar_product(

@@ -9,16 +9,21 @@ use super::audience_name;
 use super::keys::{self, Item, Space};
 use super::near::HalfVector;
 use crate::store::postgres::errors::Failure;
+use crate::store::postgres::feed::{CREATED, DOC, TERMS};
 use crate::store::postgres::pool::Call;
 use crate::store::postgres::reads::{OWN, add_conditions, call};
 use crate::store::postgres::view::count;
 
-/// Of a conversation, so many records before and after a candidate are loaded: its neighbours may
-/// match, too, and need their own neighbours.
-const REACH: usize = 4;
-/// Of these, the nearest may match.
-const NEIGHBOURS: usize = 2;
+/// Of a conversation, so many records before and after a candidate lend to it and are loaded.
+pub(super) const NEIGHBOURS: usize = 2;
+/// So many are loaded if these neighbours may match, too, and need their own neighbours.
+pub(super) const REACH: usize = 2 * NEIGHBOURS;
 const DAY_MILLIS: i64 = 86_400_000;
+
+/// Whether the filter says nothing but who looks.
+fn is_viewer_only(filter: &Filter) -> bool {
+    *filter == Filter::seen_by(filter.viewer.clone())
+}
 
 /// Which records a statement may choose.
 pub(super) struct Scope<'a> {
@@ -41,7 +46,7 @@ impl<'a> Scope<'a> {
     /// but who looks.
     fn conditions(&self, start: Call) -> (Call, String) {
         let mut inner = start;
-        if *self.filter == Filter::seen_by(self.filter.viewer.clone()) {
+        if is_viewer_only(self.filter) {
             inner.push("true");
             inner.and(
                 "(s.expires IS NULL OR s.expires >= ?)",
@@ -227,33 +232,161 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// These records with their neighbours in their conversations, by `seq`; the last column is whether
-/// the record may match.
-pub(super) fn load(grant: &Grant, columns: &str, seqs: Vec<i64>) -> Result<Call, Failure> {
-    let beside = |beyond: &str, order: &str| {
-        format!(
-            "(SELECT n.seq, row_number() OVER (ORDER BY n.created {order}, n.seq {order}) AS place
-                FROM mnemon.search n WHERE n.tenant = {OWN} AND n.conversation = c.conversation
-                    AND (n.created, n.seq) {beyond} (c.created, c.seq)
-                ORDER BY n.created {order}, n.seq {order} LIMIT {REACH})"
-        )
-    };
-    let (before, after) = (beside("<", "DESC"), beside(">", "ASC"));
+/// The columns of a loaded record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Only those that ranking needs, all from one table: where the filter says nothing but who
+    /// looks. Only neighbours of the same audience are loaded: the number of a conversation is a
+    /// hash, and a session could be named so that it has that of another audience.
+    Lean,
+    /// Those of a document of an index, by which it decides the filter.
+    Whole,
+}
+
+/// The columns of [`Layout::Lean`]: the number, the times and the speaker, then the terms, then the
+/// vector.
+const LEAN: &str = "s.seq, s.created, s.expires, s.speaker, s.terms, s.model, s.scale, s.codes";
+
+impl Layout {
+    pub(super) fn of(filter: &Filter) -> Self {
+        match is_viewer_only(filter) {
+            true => Self::Lean,
+            false => Self::Whole,
+        }
+    }
+
+    fn columns(self) -> String {
+        let columns = match self {
+            Self::Lean => LEAN,
+            Self::Whole => DOC,
+        };
+        format!("{columns}, s.conversation")
+    }
+
+    /// The place of the terms among the columns, of which the number is the first.
+    pub(super) fn terms(self) -> usize {
+        match self {
+            Self::Lean => 4,
+            Self::Whole => TERMS,
+        }
+    }
+
+    /// The place of the vector's first column.
+    pub(super) fn vector(self) -> usize {
+        self.terms() + 1
+    }
+
+    /// The place of the conversation.
+    pub(super) fn conversation(self) -> usize {
+        self.vector() + 3
+    }
+
+    /// The place of the time of creation.
+    pub(super) fn created(self) -> usize {
+        match self {
+            Self::Lean => 1,
+            Self::Whole => CREATED,
+        }
+    }
+
+    fn join(self) -> String {
+        match self {
+            Self::Lean => String::new(),
+            Self::Whole => {
+                format!("JOIN mnemon.records r ON r.tenant = {OWN} AND r.seq = s.seq")
+            }
+        }
+    }
+
+    /// These records.
+    pub(super) fn rows(self, grant: &Grant, seqs: Vec<i64>) -> Result<Call, Failure> {
+        let (columns, join) = (self.columns(), self.join());
+        let sql = format!(
+            "SELECT {columns} FROM mnemon.search s {join}
+             WHERE s.tenant = {OWN} AND s.seq = ANY($2)"
+        );
+        Ok(call(grant, sql)?.with(seqs))
+    }
+
+    /// These records, each with so many records before and after it in its conversation. A record
+    /// that is a neighbour of several comes several times: to read it again costs less than to
+    /// look it up by its number.
+    pub(super) fn windows(
+        self,
+        grant: &Grant,
+        seqs: Vec<i64>,
+        reaches: Vec<i32>,
+    ) -> Result<Call, Failure> {
+        let (columns, join) = (self.columns(), self.join());
+        let read = |table: &str| {
+            let columns = [
+                "seq",
+                "conversation",
+                "audience",
+                "created",
+                "expires",
+                "speaker",
+                "tags",
+                "terms",
+                "model",
+                "scale",
+                "codes",
+            ];
+            columns.map(|column| format!("{table}.{column}")).join(", ")
+        };
+        let (own, near) = (read("c"), read("n"));
+        let beside = |beyond: &str, order: &str| {
+            format!(
+                "(SELECT {near} FROM mnemon.search n
+                    WHERE n.tenant = {OWN} AND n.conversation = c.conversation
+                        AND n.audience = c.audience AND (n.created, n.seq) {beyond} (c.created, c.seq)
+                    ORDER BY n.created {order}, n.seq {order} LIMIT c.reach)"
+            )
+        };
+        let (before, after) = (beside("<", "DESC"), beside(">", "ASC"));
+        let chosen = read("x");
+        let sql = format!(
+            "SELECT {columns} FROM (
+                SELECT {chosen}, u.reach FROM unnest($2::bigint[], $3::integer[]) AS u(seq, reach)
+                JOIN mnemon.search x ON x.tenant = {OWN} AND x.seq = u.seq OFFSET 0) c,
+             LATERAL (SELECT {own} UNION ALL {before} UNION ALL {after}) s {join}"
+        );
+        Ok(call(grant, sql)?.with(seqs).with(reaches))
+    }
+
+    /// These records and their neighbours, each once.
+    pub(super) fn surroundings(self, grant: &Grant, seqs: Vec<i64>) -> Result<Call, Failure> {
+        let (columns, join) = (self.columns(), self.join());
+        let beside = |beyond: &str, order: &str| {
+            format!(
+                "(SELECT n.seq FROM mnemon.search n
+                    WHERE n.tenant = {OWN} AND n.conversation = c.conversation
+                        AND n.audience = c.audience AND (n.created, n.seq) {beyond} (c.created, c.seq)
+                    ORDER BY n.created {order}, n.seq {order} LIMIT {REACH})"
+            )
+        };
+        let (before, after) = (beside("<", "DESC"), beside(">", "ASC"));
+        let sql = format!(
+            "WITH c AS MATERIALIZED (
+                SELECT s.seq, s.conversation, s.audience, s.created FROM mnemon.search s
+                WHERE s.tenant = {OWN} AND s.seq = ANY($2)),
+             w AS MATERIALIZED (
+                SELECT c.seq FROM c
+                UNION
+                SELECT n.seq FROM c, LATERAL ({before} UNION ALL {after}) n
+                WHERE c.conversation IS NOT NULL)
+             SELECT {columns} FROM w JOIN mnemon.search s ON s.tenant = {OWN} AND s.seq = w.seq
+                {join}"
+        );
+        Ok(call(grant, sql)?.with(seqs))
+    }
+}
+
+/// Columns of the matches that ranking inside the index does without.
+pub(super) fn described(grant: &Grant, seqs: Vec<i64>) -> Result<Call, Failure> {
     let sql = format!(
-        "WITH c AS MATERIALIZED (
-            SELECT s.seq, s.conversation, s.created FROM mnemon.search s
-            WHERE s.tenant = {OWN} AND s.seq = ANY($2)),
-         w AS MATERIALIZED (
-            SELECT a.seq, bool_or(a.place <= {NEIGHBOURS}) AS may_match FROM (
-                SELECT c.seq, 0 AS place FROM c
-                UNION ALL
-                SELECT n.seq, n.place FROM c, LATERAL ({before} UNION ALL {after}) n
-                WHERE c.conversation IS NOT NULL) a
-            GROUP BY a.seq)
-         SELECT {columns}, w.may_match FROM w
-            JOIN mnemon.records r ON r.tenant = {OWN} AND r.seq = w.seq
-            JOIN mnemon.search s ON s.tenant = {OWN} AND s.seq = w.seq
-         ORDER BY w.seq"
+        "SELECT r.seq, r.id, r.importance FROM mnemon.records r
+         WHERE r.tenant = {OWN} AND r.seq = ANY($2)"
     );
     Ok(call(grant, sql)?.with(seqs))
 }

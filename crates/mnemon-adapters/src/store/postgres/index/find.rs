@@ -1,49 +1,37 @@
 //! Answering a probe.
 
-use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use mnemon_core::dates::Asked;
 use mnemon_core::embed::ModelId;
-use mnemon_core::index::{Cursor, Index, Sampled, Terms, hash, wrong_vector};
-use mnemon_core::vector::{Candidates, Quantised, ScanConfig, TopK, VectorError, VectorSet};
-use mnemon_core::{Answer, Embedding, Grant, Probe, Right, StoreError, Time};
+use mnemon_core::index::{Cursor, Sampled, wrong_vector};
+use mnemon_core::vector::VectorError;
+use mnemon_core::{Answer, Background, Embedding, Filter, Grant, Probe, Right, StoreError};
 use tokio_postgres::Row;
 
-use super::candidates::{Scope, load};
-use super::keys::{self, Item};
+use super::candidates::Scope;
+use super::choice::{Choice, Compare, Plan};
+use super::load::{Candidates, Loaded, describe};
 use super::near;
-use super::sample::{Moment, Sample, Samples};
+use super::sample::{Known, Moment, Sample, Samples};
 use crate::store::postgres::errors::Failure;
-use crate::store::postgres::feed::{self, DOC, TERMS, VECTOR};
+use crate::store::postgres::feed;
 use crate::store::postgres::pool::{Call, Lease, Pool};
-use crate::store::postgres::reads::{call, record};
+use crate::store::postgres::reads::call;
 use crate::store::postgres::standby::Standby;
 use crate::store::postgres::view::number;
 
-/// Postings that are read for the words of a query, the rarest first. More frequent words only
-/// rescore records that were found, and choose among the sample.
-const POSTINGS: usize = 4_000;
-/// Postings that a statement reads at the most, if the sample was wrong about a word.
-const POSTINGS_MOST: usize = 3 * POSTINGS;
-/// Words that a record must have at once, where all words are frequent.
-const TOGETHER: usize = 3;
-/// So many times the depth are loaded for the words, as neighbours lift some of them.
-const LOADED: usize = 2;
-/// Vectors that are compared one by one at the most.
-const COMPARED: usize = 20_000;
 /// So many times as many vectors are compared by the database as records are loaded at once.
-pub(in crate::store::postgres) const VECTORS_PER_EXACT: usize = 20;
+const VECTORS_PER_EXACT: usize = 20;
+/// From so many times as many on, the HNSW index is used if the tenant has enough of its vectors.
+pub(in crate::store::postgres) const INDEXED_PER_EXACT: usize = 4;
+/// Enough is one vector in so many: the index passes by those of other tenants.
+const INDEXED_SHARE: usize = 20;
 /// How soon an index that is still missing is tried again, as another server may have died while it
 /// built it, and how soon after a failure.
 const BUILD_AGAIN: Duration = Duration::from_secs(2);
 const FAILED_AGAIN: Duration = Duration::from_secs(60);
-/// Records that are found by the days that are asked for, at the most.
-const OF_DAYS: usize = 150;
-/// Days that are asked for: intervals that are looked up at the most.
-const INTERVALS: usize = 16;
 
 /// A search is one moment. Plans are made once, for tables of any size, so joins go through indexes.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
@@ -52,7 +40,7 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 /// The same with pgvector, whose index goes on where a filter leaves too few.
 const BEGIN_NEAR: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
     SET LOCAL enable_bitmapscan = on; SET LOCAL enable_hashjoin = off;
-    SET LOCAL enable_mergejoin = off; SET LOCAL hnsw.ef_search = 200;
+    SET LOCAL enable_mergejoin = off; SET LOCAL hnsw.ef_search = 160;
     SET LOCAL hnsw.iterative_scan = relaxed_order";
 
 /// Searches tenants in the database.
@@ -65,18 +53,94 @@ pub(in crate::store::postgres) struct DatabaseIndex {
 }
 
 /// A model that the database knows.
-struct Model {
-    number: i64,
-    id: ModelId,
-    has_index: bool,
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Model {
+    pub(super) number: i64,
+    pub(super) id: ModelId,
+    /// How many vectors its index had when the database counted them last; `None` without one.
+    indexed: Option<usize>,
 }
 
-/// Records that may match, with their neighbours.
-struct Loaded {
-    rows: Vec<Row>,
-    /// The whole records of rows whose terms another version wrote.
-    rewritten: HashMap<u64, Terms>,
-    models: HashMap<i64, ModelId>,
+/// The begin of a search.
+pub(super) struct Begun {
+    pub(super) moment: Moment,
+    pub(super) models: Vec<Model>,
+    /// Whether pgvector has all vectors of the tenant.
+    pub(super) has_near: bool,
+}
+
+impl Begun {
+    pub(super) fn model_ids(&self) -> HashMap<i64, ModelId> {
+        let models = self.models.iter();
+        models.map(|it| (it.number, it.id.clone())).collect()
+    }
+}
+
+/// A probe, and who asks.
+#[derive(Clone, Copy)]
+struct Search<'a> {
+    grant: &'a Grant,
+    probe: &'a Probe,
+    within: Option<&'a HashSet<u64>>,
+    /// Up to so many records are all compared.
+    exact: usize,
+}
+
+impl Search<'_> {
+    fn audience(&self) -> Filter {
+        self.probe.filter.audience_only()
+    }
+
+    /// Whether all records of the audience are meant.
+    fn is_of_audience(&self) -> bool {
+        self.within.is_none() && self.probe.filter == self.audience()
+    }
+
+    /// Whether all of the audience are meant, and are clearly too many to compare them all.
+    fn is_of_many(&self, known: &Known) -> bool {
+        let documents = known.sample.population.documents;
+        self.is_of_audience() && documents > self.exact + self.exact / 2
+    }
+
+    /// Counts the records of a part of the tenant, as far as it takes to see that they are many.
+    fn count_few(&self, known: &Known) -> Result<Option<Call>, Failure> {
+        if self.probe.filter.is_empty() {
+            return Ok(None);
+        }
+        let scope = Scope::new(self.grant, &self.probe.filter, known.tenant());
+        scope.few(self.exact + 1).map(Some)
+    }
+}
+
+/// What a search loads and ranks.
+struct Found {
+    candidates: Candidates,
+    statistics: Option<Statistics>,
+}
+
+/// What is known of all records of the audience; not needed where all of them are loaded.
+struct Statistics {
+    sample: Arc<Sample>,
+    counted: HashMap<u32, usize>,
+    background: Option<Background>,
+}
+
+impl Statistics {
+    fn of(sample: &Arc<Sample>, probe: &Probe) -> Result<Self, Failure> {
+        Ok(Self {
+            counted: HashMap::new(),
+            background: sample.background(&probe.vectors)?,
+            sample: Arc::clone(sample),
+        })
+    }
+
+    fn sampled(&self) -> Sampled<'_> {
+        Sampled {
+            population: &self.sample.population,
+            counted: self.counted.clone(),
+            background: self.background,
+        }
+    }
 }
 
 impl DatabaseIndex {
@@ -126,73 +190,65 @@ impl DatabaseIndex {
         within: Option<Arc<HashSet<u64>>>,
     ) -> Result<Option<Answer>, Failure> {
         let mut lease = pool.take().await?;
-        let begun = self.begin(&mut lease, grant).await?;
+        let search = Search {
+            grant,
+            probe,
+            within: within.as_deref(),
+            exact: self.pool.address().index_exact,
+        };
+        // What the last search knew is likely to hold: then candidates come with the first answer.
+        let known = self.samples.known(grant, &search.audience());
+        let guess = known.filter(|known| search.is_of_many(known));
+        let plan = guess.as_ref().map(|known| self.plan(search, known));
+        let plan = plan.transpose()?;
+        let check = guess.as_ref().map(|known| search.count_few(known));
+        let check = check.transpose()?.flatten();
+        let calls = plan.as_ref().map_or(&[][..], |plan| &plan.calls);
+        let calls: Vec<&Call> = check.iter().chain(calls).collect();
+        let (begun, mut answers) = self.begin(&mut lease, grant, &calls).await?;
         let Some(begun) = begun.filter(|begun| begun.moment.has_seen(&at_least)) else {
             lease.end("ROLLBACK").await?;
             return Ok(None);
         };
-        let (moment, models, has_near) = (begun.moment, begun.models, begun.has_near);
-        let names: HashMap<i64, ModelId> =
-            models.iter().map(|it| (it.number, it.id.clone())).collect();
-        let scope = Scope::new(grant, &probe.filter, moment.tenant);
-        let exact = self.pool.address().index_exact;
-        let few = self
-            .few(&mut lease, &scope, within.as_deref(), exact)
-            .await?;
-        let audience = probe.filter.audience_only();
-        let is_whole = few.is_some() && within.is_none() && probe.filter == audience;
-        let sample = match is_whole {
-            true => Arc::default(),
-            false => {
-                let samples = &self.samples;
-                samples
-                    .get(&mut lease, grant, &audience, moment, &names)
-                    .await?
-            }
+        // A part of the tenant may have become small while the tenant did not change much.
+        let counted = check.is_some().then(|| answers.remove(0).len());
+        let is_of_many = counted.is_none_or(|count| count > search.exact);
+        let guess = guess.filter(|known| is_of_many && known.holds(&begun));
+        let found = match guess.zip(plan) {
+            Some((known, plan)) => choose(&plan, &known, &answers)?,
+            None => self.look_up(&mut lease, search, &begun).await?,
         };
-        let mut sampled = Sampled {
-            population: &sample.population,
-            counted: HashMap::new(),
-            background: sample.background(&probe.vectors)?,
-        };
-        let seqs = match few {
-            Some(seqs) => seqs,
-            None => {
-                let chosen = Choice {
-                    scope: &scope,
-                    probe,
-                    sample: &sample,
-                    within: within.as_deref(),
-                    has_near,
-                };
-                self.choose(&mut lease, &chosen, &models, &mut sampled)
-                    .await?
-            }
-        };
-        let (counted, background) = (sampled.counted, sampled.background);
-        let loaded = Loaded::read(&mut lease, grant, seqs, names).await?;
-        lease.end("ROLLBACK").await?;
-        drop(lease);
-        let (probe, now) = (probe.clone(), grant.now());
-        let found = crate::blocking::run(move || {
-            let sampled = Sampled {
-                population: &sample.population,
-                counted,
-                background,
-            };
-            loaded.find(
-                &probe,
-                now,
-                within.as_deref(),
-                (!is_whole).then_some(&sampled),
-            )
+        let Found {
+            candidates,
+            statistics,
+        } = found;
+        let names = begun.model_ids();
+        let loaded = Loaded::read(&mut lease, grant, probe, candidates, names).await?;
+        let is_lean = loaded.is_lean();
+        if !is_lean {
+            lease.end("ROLLBACK").await?;
+        }
+        let (sent, now) = (probe.clone(), grant.now());
+        let ranked = crate::blocking::run(move || {
+            let sampled = statistics.as_ref().map(Statistics::sampled);
+            loaded.find(&sent, now, within.as_deref(), sampled.as_ref())
         });
         let lost = || StoreError::Internal("a search was lost".to_owned());
-        found.await.ok_or_else(lost)?.map(Some)
+        let mut answer = ranked.await.ok_or_else(lost)??;
+        if is_lean {
+            describe(&mut lease, grant, &mut answer).await?;
+        }
+        Ok(Some(answer))
     }
 
-    /// Begins the transaction of a search; `None` if the tenant never wrote.
-    async fn begin(&self, lease: &mut Lease, grant: &Grant) -> Result<Option<Begun>, Failure> {
+    /// Begins the transaction of a search, with statements that are likely to be needed; `None` if
+    /// the tenant never wrote.
+    async fn begin(
+        &self,
+        lease: &mut Lease,
+        grant: &Grant,
+        likely: &[&Call],
+    ) -> Result<(Option<Begun>, Vec<Vec<Row>>), Failure> {
         let mut calls = vec![tenant(grant)?, models()];
         let begin = match self.pool.has_near() {
             true => {
@@ -201,127 +257,85 @@ impl DatabaseIndex {
             }
             false => BEGIN,
         };
-        let answers = lease.pipeline(Some(begin), &calls, None).await?;
+        let own = calls.len();
+        let calls: Vec<&Call> = calls.iter().chain(likely.iter().copied()).collect();
+        let mut answers = lease.pipeline(Some(begin), &calls, None).await?;
+        let likely = answers.split_off(own.min(answers.len()));
         let mut answers = answers.iter();
         let Some(moment) = moment(answers.next().and_then(|rows| rows.first()))? else {
-            return Ok(None);
+            return Ok((None, likely));
         };
         let models = read_models(answers.next().map_or(&[], Vec::as_slice))?;
         let lacking = answers.next().and_then(|rows| rows.first());
         let lacking: Option<bool> = lacking.map(|row| row.try_get(0)).transpose()?;
-        Ok(Some(Begun {
+        let begun = Begun {
             moment,
             models,
             has_near: lacking == Some(false),
-        }))
+        };
+        Ok((Some(begun), likely))
     }
 
-    /// The records that the filter may mean, if they are few enough to be compared one by one.
-    async fn few(
+    /// All that the filter means if they are few, and the best candidates otherwise.
+    async fn look_up(
         &self,
         lease: &mut Lease,
-        scope: &Scope<'_>,
-        within: Option<&HashSet<u64>>,
-        most: usize,
-    ) -> Result<Option<Vec<i64>>, Failure> {
-        if let Some(within) = within {
-            let few = (within.len() <= most).then(|| within.iter().map(|it| it.cast_signed()));
-            return Ok(few.map(Iterator::collect));
-        }
-        let rows = lease.all(scope.few(most + 1)?).await?;
-        if rows.len() > most {
-            return Ok(None);
-        }
-        let seqs = rows.iter().map(|row| Ok(row.try_get(0)?));
-        seqs.collect::<Result<_, Failure>>().map(Some)
-    }
-
-    /// The best candidates of each arm.
-    async fn choose(
-        &self,
-        lease: &mut Lease,
-        choice: &Choice<'_>,
-        models: &[Model],
-        sampled: &mut Sampled<'_>,
-    ) -> Result<Vec<i64>, Failure> {
-        let words = choice.words(sampled);
-        let mut calls = words.calls(choice)?;
-        let of_words = calls.len();
-        calls.extend(choice.days()?);
-        let near = self.nearest(choice, models, sampled.population.documents)?;
-        calls.extend(near.by_database);
-        let of_seqs = calls.len();
-        calls.extend(near.compared);
-        let answers = lease.pipeline(None, &calls, None).await?;
-        let (rows, vectors) = answers.split_at_checked(of_seqs).unwrap_or_default();
-        let (rows, seqs) = rows.split_at_checked(of_words).unwrap_or_default();
-        let mut found: HashMap<u64, Terms> = HashMap::new();
-        for row in rows.iter().flatten() {
-            let terms = Terms::from_bytes(row.try_get(1)?);
-            found.insert(number(row, 0)?, terms.unwrap_or_default());
-        }
-        let read = rows.first().filter(|_| !words.rare.is_empty());
-        let is_complete = read.is_some_and(|rows| rows.len() < POSTINGS_MOST);
-        if is_complete && choice.is_of_audience() {
-            sampled.counted = words.count(found.values());
-        }
-        let mut top = TopK::new(choice.probe.depth.saturating_mul(LOADED));
-        let drawn = choice
-            .sample
-            .docs
-            .iter()
-            .filter(|_| choice.is_of_audience());
-        let drawn = drawn.map(|(seq, terms)| (seq, terms));
-        for (seq, terms) in found.iter().chain(drawn) {
-            let score = sampled.own_words(choice.probe, terms);
-            if score > 0.0 && choice.may_match(*seq) {
-                top.push(score, *seq);
+        search: Search<'_>,
+        begun: &Begun,
+    ) -> Result<Found, Failure> {
+        let few = few(lease, search, begun).await?;
+        let is_whole = few.is_some() && search.is_of_audience();
+        let known = match is_whole {
+            true => None,
+            false => {
+                let audience = search.audience();
+                let known = self.samples.get(lease, search.grant, &audience, begun);
+                Some(known.await?)
             }
-        }
-        let mut chosen: HashSet<u64> = top.into_sorted().into_iter().map(|(_, seq)| seq).collect();
-        for row in seqs.iter().flatten() {
-            chosen.insert(number(row, 0)?);
-        }
-        for (rows, query) in vectors.iter().zip(near.queries) {
-            chosen.extend(nearest_of(rows, query, choice)?);
-        }
-        Ok(chosen.into_iter().map(u64::cast_signed).collect())
+        };
+        let known = match (few, known) {
+            (None, Some(known)) => known,
+            (few, known) => {
+                let statistics = known.map(|it| Statistics::of(&it.sample, search.probe));
+                return Ok(Found {
+                    candidates: Candidates::All(few.unwrap_or_default()),
+                    statistics: statistics.transpose()?,
+                });
+            }
+        };
+        let plan = self.plan(search, &known)?;
+        let calls: Vec<&Call> = plan.calls.iter().collect();
+        let answers = lease.pipeline(None, &calls, None).await?;
+        choose(&plan, &known, &answers)
     }
 
-    /// The nearest records by each model of the probe. Without pgvector, the vectors of the newest
-    /// records are compared here; also until the index of a model is built.
-    fn nearest<'a>(
-        &self,
-        choice: &Choice<'a>,
-        models: &[Model],
-        documents: usize,
-    ) -> Result<Nearest<'a>, Failure> {
-        let mut calls = Nearest::default();
-        let depth = choice.probe.depth;
-        let all_vectors = VECTORS_PER_EXACT * self.pool.address().index_exact;
-        for query in &choice.probe.vectors {
-            let Some(model) = models.iter().find(|model| model.id == query.model) else {
-                continue;
-            };
-            let (scope, by_index) = (choice.scope, documents > all_vectors);
-            let lacks_index = by_index && !model.has_index;
-            if lacks_index && choice.has_near {
+    /// The statements that choose candidates.
+    fn plan<'a>(&self, search: Search<'a>, known: &Known) -> Result<Plan<'a>, Failure> {
+        let Search {
+            grant,
+            probe,
+            within,
+            ..
+        } = search;
+        let choice = Choice {
+            scope: Scope::new(grant, &probe.filter, known.tenant()),
+            probe,
+            sample: Arc::clone(&known.sample),
+            within,
+        };
+        let documents = known.sample.population.documents;
+        choice.plan(&known.models, |model| {
+            if !known.has_near {
+                return Compare::Here;
+            }
+            let is_narrowed = !search.is_of_audience();
+            let (compare, wants_index) =
+                compare(search.exact, documents, is_narrowed, model.indexed);
+            if wants_index {
                 self.build(model);
             }
-            if choice.within.is_some() || lacks_index || !choice.has_near {
-                calls.compared.push(match choice.newest_within() {
-                    Some(seqs) => scope.vectors_of(model.number, seqs)?,
-                    None => scope.vectors(model.number, COMPARED)?,
-                });
-                calls.queries.push(query);
-                continue;
-            }
-            // A few more: the codes in the index are rounded.
-            let most = depth.saturating_add(depth / 2 + 8);
-            let call = scope.nearest(query, model.number, by_index, most)?;
-            calls.by_database.push(call);
-        }
-        Ok(calls)
+            compare
+        })
     }
 
     /// Builds the index of a model while searches go on, once at a time.
@@ -346,50 +360,61 @@ impl DatabaseIndex {
     }
 }
 
-/// The begin of a search.
-struct Begun {
-    moment: Moment,
-    models: Vec<Model>,
-    /// Whether pgvector has all vectors of the tenant.
-    has_near: bool,
-}
-
-/// Statements for the meaning arm.
-#[derive(Default)]
-struct Nearest<'a> {
-    /// The database chooses the nearest.
-    by_database: Vec<Call>,
-    /// Vectors that are compared here,
-    compared: Vec<Call>,
-    /// with these queries.
-    queries: Vec<&'a Embedding>,
-}
-
-/// The nearest of these vectors.
-fn nearest_of(rows: &[Row], query: &Embedding, choice: &Choice<'_>) -> Result<Vec<u64>, Failure> {
-    let wrong = |error| Failure::from(wrong_vector(&error));
-    let mut set = VectorSet::new(query.model.dimension).map_err(wrong)?;
-    let mut seqs = Vec::new();
-    for row in rows {
-        let seq = number(row, 0)?;
-        if choice.may_match(seq) {
-            let (scale, codes): (f32, &[u8]) = (row.try_get(2)?, row.try_get(3)?);
-            let vector = Quantised::from_bytes(codes, query.model.dimension, scale);
-            set.push_quantised(&vector).map_err(wrong)?;
-            seqs.push(seq);
-        }
+/// How so many vectors of a model are compared with pgvector, and whether an index is to be built.
+/// While it is missing, those of a large tenant are compared here. A filter that narrows the search may
+/// leave few of those that the index finds.
+fn compare(
+    exact: usize,
+    documents: usize,
+    is_narrowed: bool,
+    indexed: Option<usize>,
+) -> (Compare, bool) {
+    let is_large = documents > VECTORS_PER_EXACT * exact;
+    if !is_large && documents <= INDEXED_PER_EXACT * exact {
+        return (Compare::InDatabase, false);
     }
-    let depth = choice.probe.depth;
-    let near = set.search(
-        &query.vector,
-        depth,
-        Candidates::All,
-        &ScanConfig::default(),
-    );
-    let near = near.map_err(wrong)?.into_iter();
-    Ok(near
-        .filter_map(|it| seqs.get(it.slot as usize).copied())
-        .collect())
+    let are_enough = |all: usize| !is_narrowed && all > 0 && documents * INDEXED_SHARE >= all;
+    match indexed {
+        Some(all) if is_large || are_enough(all) => (Compare::ByIndex, false),
+        Some(_) => (Compare::InDatabase, false),
+        None if is_large => (Compare::Here, true),
+        None => (Compare::InDatabase, true),
+    }
+}
+
+/// The records that the filter may mean, if they are few enough to be compared one by one.
+async fn few(
+    lease: &mut Lease,
+    search: Search<'_>,
+    begun: &Begun,
+) -> Result<Option<Vec<i64>>, Failure> {
+    if let Some(within) = search.within {
+        let few = (within.len() <= search.exact).then(|| within.iter().map(|it| it.cast_signed()));
+        return Ok(few.map(Iterator::collect));
+    }
+    // Only the tenant itself sees as many records as the tenant has.
+    if search.probe.filter.is_empty() && begun.moment.records > search.exact {
+        return Ok(None);
+    }
+    let scope = Scope::new(search.grant, &search.probe.filter, begun.moment.tenant);
+    let rows = lease.all(scope.few(search.exact + 1)?).await?;
+    if rows.len() > search.exact {
+        return Ok(None);
+    }
+    let seqs = rows.iter().map(|row| Ok(row.try_get(0)?));
+    seqs.collect::<Result<_, Failure>>().map(Some)
+}
+
+/// The best candidates by the answers to the statements of the plan.
+fn choose(plan: &Plan<'_>, known: &Known, answers: &[Vec<Row>]) -> Result<Found, Failure> {
+    let mut statistics = Statistics::of(&known.sample, plan.choice.probe)?;
+    let mut sampled = statistics.sampled();
+    let chosen = plan.choose(answers, &mut sampled)?;
+    statistics.counted = std::mem::take(&mut sampled.counted);
+    Ok(Found {
+        candidates: Candidates::Best(chosen),
+        statistics: Some(statistics),
+    })
 }
 
 fn check(queries: &[Embedding]) -> Result<(), StoreError> {
@@ -424,198 +449,53 @@ fn moment(row: Option<&Row>) -> Result<Option<Moment>, Failure> {
 
 fn models() -> Call {
     Call::new(
-        "SELECT m.num, m.name, m.dimension, EXISTS (
-            SELECT 1 FROM pg_index i WHERE i.indisvalid
-                AND i.indexrelid = to_regclass('mnemon.search_near_' || m.num))
-         FROM mnemon.models m",
+        "SELECT m.num, m.name, m.dimension, (
+            SELECT sum(greatest(c.reltuples, 0))::bigint FROM pg_index i
+            JOIN pg_class c ON c.oid = i.indexrelid
+                OR c.oid IN (SELECT relid FROM pg_partition_tree(i.indexrelid))
+            WHERE i.indisvalid AND i.indexrelid = to_regclass('mnemon.search_near_' || m.num))
+         FROM mnemon.models m ORDER BY m.num",
     )
 }
 
 fn read_models(rows: &[Row]) -> Result<Vec<Model>, Failure> {
     let models = rows.iter().map(|row| {
+        let indexed: Option<i64> = row.try_get(3)?;
         Ok(Model {
             number: row.try_get(0)?,
             id: ModelId {
                 name: row.try_get(1)?,
                 dimension: usize::try_from(number(row, 2)?).unwrap_or(0),
             },
-            has_index: row.try_get(3)?,
+            indexed: indexed.map(|it| usize::try_from(it).unwrap_or(0)),
         })
     });
     models.collect()
 }
 
-/// What candidates are chosen by.
-struct Choice<'a> {
-    scope: &'a Scope<'a>,
-    probe: &'a Probe,
-    sample: &'a Sample,
-    within: Option<&'a HashSet<u64>>,
-    /// Whether pgvector has all vectors of the tenant.
-    has_near: bool,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Words to look up.
-#[derive(Default)]
-struct Words {
-    /// So rare that all records with them are read.
-    rare: Vec<Item>,
-    rare_terms: Vec<u32>,
-    /// Whether there are others.
-    has_common: bool,
-    /// The rarest, which a record must have all, if the rare ones are none.
-    together: Vec<Item>,
-}
-
-impl Choice<'_> {
-    fn is_of_audience(&self) -> bool {
-        self.within.is_none() && self.probe.filter == self.probe.filter.audience_only()
-    }
-
-    fn may_match(&self, seq: u64) -> bool {
-        self.within.is_none_or(|within| within.contains(&seq))
-    }
-
-    /// The newest of the records that whole records were read for.
-    fn newest_within(&self) -> Option<Vec<i64>> {
-        let mut seqs: Vec<u64> = self.within?.iter().copied().collect();
-        seqs.sort_unstable_by_key(|seq| Reverse(*seq));
-        seqs.truncate(COMPARED);
-        Some(seqs.into_iter().map(u64::cast_signed).collect())
-    }
-
-    /// The words of the probe and those of similar meaning, the rarest first.
-    fn words(&self, sampled: &Sampled<'_>) -> Words {
-        let own = self.probe.terms.iter().map(|term| (&term.text, true));
-        let similar = self.probe.similar.iter().map(|term| (&term.text, false));
-        let all = own.chain(similar).map(|(text, is_own)| {
-            let term = hash(text);
-            (sampled.having(term), term, is_own)
-        });
-        let mut all: Vec<(usize, u32, bool)> = all.collect();
-        all.sort_unstable();
-        all.dedup_by_key(|(_, term, _)| *term);
-        let mut words = Words::default();
-        let mut postings = 0;
-        for (having, term, is_own) in all {
-            postings += having;
-            if postings <= POSTINGS {
-                words.rare.push(Item::Term(term));
-                words.rare_terms.push(term);
-            } else {
-                words.has_common = true;
-            }
-            if is_own && words.together.len() < TOGETHER {
-                words.together.push(Item::Term(term));
-            }
+    #[test]
+    fn vectors_are_compared_by_the_index_if_there_are_many_and_they_are_a_part_of_it() {
+        use Compare::{ByIndex, Here, InDatabase};
+        for (documents, indexed, expected) in [
+            (4_000, None, (InDatabase, false)),
+            (4_001, None, (InDatabase, true)),
+            (20_001, None, (Here, true)),
+            (4_000, Some(4_000), (InDatabase, false)),
+            (4_001, Some(80_020), (ByIndex, false)),
+            (4_001, Some(80_021), (InDatabase, false)),
+            (20_001, Some(10_000_000), (ByIndex, false)),
+        ] {
+            let found = compare(1000, documents, false, indexed);
+            assert_eq!(found, expected, "{documents} of {indexed:?}");
         }
-        words
-    }
-
-    /// Records that tell of the days that are asked for, or are of such a day.
-    fn days(&self) -> Result<Vec<Call>, Failure> {
-        let (first, last) = self.sample.days.unwrap_or_default();
-        let asked = self.probe.asked.iter();
-        let asked = asked.flat_map(|asked| asked.in_years(first, last));
-        let asked: Vec<Asked> = asked.take(INTERVALS).collect();
-        if asked.is_empty() {
-            return Ok(Vec::new());
-        }
-        let items: Vec<Item> = asked.iter().flat_map(keys::asked).collect();
-        let mut calls = vec![self.scope.with_any(&items, OF_DAYS)?];
-        for Asked { days, .. } in asked {
-            calls.push(self.scope.of_days(days.from, days.to, OF_DAYS)?);
-        }
-        Ok(calls)
-    }
-}
-
-impl Words {
-    /// The first statement reads all records with a rare word, the others some with frequent ones.
-    fn calls(&self, choice: &Choice<'_>) -> Result<Vec<Call>, Failure> {
-        let scope = choice.scope;
-        let mut calls = Vec::new();
-        if !self.rare.is_empty() {
-            calls.push(scope.with_any(&self.rare, POSTINGS_MOST)?);
-        }
-        if self.has_common && self.together.len() > 1 {
-            calls.push(scope.with_all(&self.together, POSTINGS)?);
-        }
-        if self.has_common && !choice.is_of_audience() {
-            calls.push(scope.drawn(POSTINGS)?);
-        }
-        Ok(calls)
-    }
-
-    /// How many records have each rare word.
-    fn count<'a>(&self, found: impl Iterator<Item = &'a Terms> + Clone) -> HashMap<u32, usize> {
-        let terms = self.rare_terms.iter();
-        let counted = terms.map(|term| {
-            let having = found.clone().filter(|terms| terms.occurs(*term) > 0.0);
-            (*term, having.count())
-        });
-        counted.collect()
-    }
-}
-
-impl Loaded {
-    async fn read(
-        lease: &mut Lease,
-        grant: &Grant,
-        seqs: Vec<i64>,
-        models: HashMap<i64, ModelId>,
-    ) -> Result<Self, Failure> {
-        let rows = lease.all(load(grant, DOC, seqs)?).await?;
-        let mut foreign: Vec<i64> = Vec::new();
-        for row in &rows {
-            if Terms::from_bytes(row.try_get(TERMS)?).is_none() {
-                foreign.push(row.try_get(0)?);
-            }
-        }
-        let mut rewritten = HashMap::new();
-        if !foreign.is_empty() {
-            let sql = format!(
-                "SELECT doc FROM mnemon.records WHERE tenant = {} AND seq = ANY($2)",
-                crate::store::postgres::reads::OWN
-            );
-            for row in lease.all(call(grant, sql)?.with(foreign)).await? {
-                let record = record(lease.place(), row.try_get(0)?)?;
-                rewritten.insert(record.seq, Terms::of(&record));
-            }
-        }
-        Ok(Self {
-            rows,
-            rewritten,
-            models,
-        })
-    }
-
-    /// Ranks what was loaded as an index of its own.
-    fn find(
-        &self,
-        probe: &Probe,
-        now: Time,
-        within: Option<&HashSet<u64>>,
-        sampled: Option<&Sampled<'_>>,
-    ) -> Result<Answer, Failure> {
-        let wrong = |error| Failure::from(wrong_vector(&error));
-        let mut index = Index::new();
-        let mut may_match = HashSet::new();
-        for row in &self.rows {
-            let doc = feed::doc(row)?;
-            let terms = match self.rewritten.get(&doc.seq) {
-                Some(terms) => terms.clone(),
-                None => Terms::from_bytes(row.try_get(TERMS)?).unwrap_or_default(),
-            };
-            let vector = feed::vector(row, VECTOR, &self.models)?;
-            if row.try_get(VECTOR + 3)? && within.is_none_or(|it| it.contains(&doc.seq)) {
-                may_match.insert(doc.seq);
-            }
-            index.add(&doc, &terms, vector.as_ref()).map_err(wrong)?;
-        }
-        // Statistics that stand for nothing are those of a sample without records.
-        let sampled = sampled.filter(|it| it.population.documents > 0);
-        let found = index.find_sampled(probe, now, Some(&may_match), sampled);
-        found.map_err(wrong)
+        assert_eq!(compare(0, 1, false, Some(1)), (ByIndex, false));
+        // The index of partitions that were not counted yet may have many more.
+        assert_eq!(compare(1000, 4_001, false, Some(0)), (InDatabase, false));
+        assert_eq!(compare(1000, 4_001, true, Some(4_001)), (InDatabase, false));
+        assert_eq!(compare(1000, 20_001, true, Some(20_001)), (ByIndex, false));
     }
 }

@@ -14,6 +14,7 @@ use mnemon_core::{Audience, Background, Embedding, Filter, Grant, StoreError, Te
 use tokio_postgres::Row;
 
 use super::audience_name;
+use super::find::{Begun, Model};
 use crate::store::postgres::errors::Failure;
 use crate::store::postgres::feed::vector;
 use crate::store::postgres::pool::{Call, Lease};
@@ -54,7 +55,7 @@ impl Moment {
     }
 
     /// Whether statistics of that moment still serve at this one.
-    fn is_near(&self, earlier: &Self) -> bool {
+    pub(super) fn is_near(&self, earlier: &Self) -> bool {
         let few = |one: u64, other: u64| one.abs_diff(other) * CHANGED <= earlier.records as u64;
         self.tenant == earlier.tenant
             && few(self.last_seq, earlier.last_seq)
@@ -91,7 +92,7 @@ impl Sample {
             if own.is_empty() {
                 continue;
             }
-            let mut set = VectorSet::new(model.dimension).map_err(wrong)?;
+            let mut set = VectorSet::without_sketches(model.dimension).map_err(wrong)?;
             for stored in &own {
                 set.push_quantised(&stored.vector).map_err(wrong)?;
             }
@@ -105,42 +106,85 @@ impl Sample {
 
 /// The samples that were used last.
 #[derive(Debug, Default)]
-pub(super) struct Samples(Mutex<Kept>);
+pub(super) struct Samples(Mutex<HashMap<Key, Known>>);
 
-/// Samples by tenant and audience, each with the moment of which it is.
-type Kept = HashMap<(Tenant, String), (Moment, Arc<Sample>)>;
+/// A tenant and an audience.
+type Key = (Tenant, String);
+
+/// A sample, and what the last search of the audience found besides.
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    /// The moment of the sample.
+    made: Moment,
+    pub(super) sample: Arc<Sample>,
+    pub(super) models: Vec<Model>,
+    pub(super) has_near: bool,
+}
+
+impl Known {
+    /// Whether statements that were made by it are those that this search would make.
+    pub(super) fn holds(&self, begun: &Begun) -> bool {
+        begun.moment.is_near(&self.made)
+            && begun.models == self.models
+            && begun.has_near == self.has_near
+    }
+
+    pub(super) fn tenant(&self) -> i64 {
+        self.made.tenant
+    }
+}
+
+fn key(grant: &Grant, audience: &Filter) -> Key {
+    (grant.tenant().clone(), format!("{audience:?}"))
+}
 
 impl Samples {
-    /// A sample of the audience that is not too old.
+    /// What the last search of the audience knew.
+    pub(super) fn known(&self, grant: &Grant, audience: &Filter) -> Option<Known> {
+        self.lock().get(&key(grant, audience)).cloned()
+    }
+
+    /// What is known of the audience, with a sample that is not too old.
     pub(super) async fn get(
         &self,
         lease: &mut Lease,
         grant: &Grant,
         audience: &Filter,
-        moment: Moment,
-        models: &HashMap<i64, ModelId>,
-    ) -> Result<Arc<Sample>, Failure> {
-        let key = (grant.tenant().clone(), format!("{audience:?}"));
-        if let Some((made, sample)) = self.lock().get(&key)
-            && moment.is_near(made)
-        {
-            return Ok(Arc::clone(sample));
-        }
-        let rows = lease.all(select(grant, audience)?).await?;
-        let documents = match names(audience) {
-            None => moment.records,
-            Some(_) => estimate(&rows)?,
+        begun: &Begun,
+    ) -> Result<Known, Failure> {
+        let key = key(grant, audience);
+        let moment = begun.moment;
+        let earlier = self.lock().get(&key).cloned();
+        let earlier = earlier.filter(|it| moment.is_near(&it.made));
+        let (made, sample) = match earlier {
+            Some(Known { made, sample, .. }) => (made, sample),
+            None => {
+                let rows = lease.all(select(grant, audience)?).await?;
+                let documents = match names(audience) {
+                    None => moment.records,
+                    Some(_) => estimate(&rows)?,
+                };
+                (
+                    moment,
+                    Arc::new(read(&rows, documents, &begun.model_ids())?),
+                )
+            }
         };
-        let sample = Arc::new(read(&rows, documents, models)?);
+        let known = Known {
+            made,
+            sample,
+            models: begun.models.clone(),
+            has_near: begun.has_near,
+        };
         let mut kept = self.lock();
         if kept.len() >= KEPT {
             kept.clear();
         }
-        kept.insert(key, (moment, Arc::clone(&sample)));
-        Ok(sample)
+        kept.insert(key, known.clone());
+        Ok(known)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Known>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

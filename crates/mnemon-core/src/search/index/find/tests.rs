@@ -195,6 +195,7 @@ fn probes(random: &mut Random) -> Vec<Probe> {
             });
             probes.push(Probe {
                 similar: similar.collect(),
+                rarest: [None, None, Some(1), Some(2)][random.below(4) as usize],
                 terms,
                 vectors: vectors[..random.below(3) as usize].to_vec(),
                 ..Probe::new(filter.clone(), depth)
@@ -319,6 +320,38 @@ impl Index {
         let words = self.rare_words(probe, &visible, mask.as_ref(), &mut scratch);
         !words.common.is_empty()
     }
+}
+
+/// Which terms are the rarest does not depend on how far the others were counted.
+#[test]
+fn the_rarest_terms_are_those_that_the_fewest_visible_documents_have() {
+    let mut left_out = 0;
+    for seed in 0..40 {
+        let random = &mut Random(seed);
+        let whose = [&OURS[..], &PRIVATE[..]].concat();
+        let all: Vec<Made> = (0..300)
+            .map(|n| made(random, format!("r{n}"), &whose, &["m"]))
+            .collect();
+        let index = index(&all);
+        for probe in probes(random) {
+            let visible = index.visible(&probe.filter.audience_only(), now(), None, None);
+            let chosen = |rarest| {
+                let probe = Probe {
+                    rarest,
+                    ..probe.clone()
+                };
+                let (known, _) = index.known(&probe, &visible, None, &mut Vec::new());
+                let term = |one: &words::Known<'_>| one.term.text.clone();
+                known.iter().map(term).collect::<Vec<_>>()
+            };
+            let all = chosen(None);
+            for wanted in 1..=all.len() {
+                assert_eq!(chosen(Some(wanted)), all[..wanted], "seed {seed}");
+                left_out += all.len() - wanted;
+            }
+        }
+    }
+    assert!(left_out > 1_000, "{left_out}");
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub(super) struct Words<'a> {
 
 /// A term of the probe that visible documents have, or a term similar to it.
 pub(super) struct Known<'a> {
-    term: &'a QueryTerm,
+    pub(super) term: &'a QueryTerm,
     /// How many visible documents have it.
     having: usize,
     own: Option<Occurrences<'a>>,
@@ -82,7 +82,7 @@ impl Occurrences<'_> {
 }
 
 /// Documents whose words count, and how many they are.
-struct Heard {
+pub(super) struct Heard {
     mask: Mask,
     count: usize,
 }
@@ -91,6 +91,37 @@ impl Known<'_> {
     /// The most that a document can score by it.
     fn worth(&self, visible: &Visible<'_>) -> f32 {
         Bm25::worth(self.term.weight, visible.count, self.having)
+    }
+}
+
+/// How many documents have the rarest terms so far, where these are enough.
+struct Rarest {
+    wanted: Option<usize>,
+    having: Vec<usize>,
+}
+
+impl Rarest {
+    fn of(probe: &Probe, visible: &Visible<'_>) -> Self {
+        Self {
+            // Elsewhere more documents may have a term than here.
+            wanted: probe.rarest.filter(|_| visible.sampled.is_none()),
+            having: Vec::new(),
+        }
+    }
+
+    fn count(&mut self, having: usize) {
+        if let Some(wanted) = self.wanted {
+            let at = self.having.partition_point(|other| *other <= having);
+            self.having.insert(at, having);
+            self.having.truncate(wanted);
+        }
+    }
+
+    /// A term that more documents have is not among the rarest.
+    fn most(&self) -> usize {
+        let last = self.having.last().copied();
+        let is_full = self.wanted == Some(self.having.len());
+        last.filter(|_| is_full).unwrap_or(usize::MAX)
     }
 }
 
@@ -131,24 +162,38 @@ impl Index {
         words
     }
 
-    /// Adds the terms that were left out to the scores of what the words have found and of these
-    /// documents, and forgets the occurrences.
+    /// Adds the terms that were left out to the scores of these documents and of what the words have
+    /// found, as far as it can be among the best, and forgets the occurrences.
     pub(super) fn common_words(
         &self,
         words: &mut Words<'_>,
         found: &[u32],
+        depth: usize,
         visible: &Visible<'_>,
+        mask: Option<&Mask>,
         scratch: &mut Scratch,
     ) {
         let common = std::mem::take(&mut words.common);
-        if !common.is_empty() {
-            let mut only = Mask::new();
-            for doc in words.matched.iter().chain(found) {
-                set_bit(&mut only, *doc);
-            }
-            let heard = self.hearing(&only, visible);
-            for known in &common {
-                self.weigh(known, visible, Some(&heard), Some(&only), words, scratch);
+        let is_meant = |doc: &u32| mask.is_none_or(|mask| has(mask, *doc));
+        let mut contenders: Vec<u32> = words.matched.iter().copied().filter(is_meant).collect();
+        let mut weighed: Option<(usize, Mask, Heard)> = None;
+        for at in 0..common.len() {
+            let rest = common.get(at..).unwrap_or_default();
+            prune_by_bound(&mut contenders, rest, depth, visible, &scratch.words);
+            // To choose them again costs about as much as it spares if most are left.
+            let (_, only, heard) = match weighed.take() {
+                Some(some) if contenders.len() * 2 > some.0 => weighed.insert(some),
+                _ => {
+                    let mut only = Mask::new();
+                    for doc in contenders.iter().chain(found) {
+                        set_bit(&mut only, *doc);
+                    }
+                    let heard = self.hearing(&only, visible);
+                    weighed.insert((contenders.len(), only, heard))
+                }
+            };
+            if let Some(next) = rest.first() {
+                self.weigh(next, visible, Some(heard), Some(only), words, scratch);
             }
         }
         scratch.occurrences.clear();
@@ -195,12 +240,14 @@ impl Index {
         Heard { mask: heard, count }
     }
 
-    /// Where a term occurs in visible documents; `None` if it does not.
+    /// Where a term occurs in visible documents; `None` if it does not. More than `most` of them are
+    /// not counted.
     fn occurrences<'a>(
         &'a self,
         term: &str,
         visible: &Visible<'_>,
         heard: Option<&Heard>,
+        most: usize,
         occurrences: &mut Vec<(u32, f32)>,
     ) -> Option<Occurrences<'a>> {
         let start = occurrences.len();
@@ -220,7 +267,8 @@ impl Index {
                     posting.among(mask, &mut occurs);
                 } else {
                     let seen = posting.iter().filter(|(doc, _)| has(mask, *doc));
-                    seen.for_each(|(doc, tf)| occurs(doc, tf));
+                    seen.take(most.saturating_add(1))
+                        .for_each(|(doc, tf)| occurs(doc, tf));
                 }
                 having
             }
@@ -234,43 +282,56 @@ impl Index {
 
     /// The terms that visible documents have, the rarest first and as many as are enough, and the
     /// information of those that none has.
-    fn known<'a>(
+    pub(super) fn known<'a>(
         &'a self,
         probe: &'a Probe,
         visible: &Visible<'_>,
         heard: Option<&Heard>,
         occurrences: &mut Vec<(u32, f32)>,
     ) -> (Vec<Known<'a>>, f32) {
-        let mut information = 0.0;
+        let mut missing: Vec<(usize, f32)> = Vec::new();
         let mut known = Vec::with_capacity(probe.terms.len());
-        for term in &probe.terms {
-            let own = self.occurrences(&term.text, visible, heard, occurrences);
+        let mut terms: Vec<(usize, &QueryTerm)> = probe.terms.iter().enumerate().collect();
+        let mut rarest = Rarest::of(probe, visible);
+        if rarest.wanted.is_some() {
+            let length = |term: &str| self.postings.of(hash(term)).map_or(0, |it| it.len());
+            terms.sort_by_cached_key(|(_, term)| length(&term.text));
+        }
+        for (place, term) in terms {
+            let most = rarest.most();
+            let own = self.occurrences(&term.text, visible, heard, most, occurrences);
             if own.is_none() {
                 let having = visible
                     .sampled
                     .map_or(1, |it| it.having(hash(&term.text)).max(1));
-                information += Bm25::worth(term.information(), visible.count, having);
+                let informs = Bm25::worth(term.information(), visible.count, having);
+                missing.push((place, informs));
             }
             let similar = probe.similar.iter().filter(|other| other.of == term.text);
             let similar = similar.filter_map(|other| {
-                let found = self.occurrences(&other.text, visible, heard, occurrences)?;
+                let found = self.occurrences(&other.text, visible, heard, most, occurrences)?;
                 Some((other.similarity, found))
             });
             let similar: Vec<_> = similar.collect();
             // The most frequent of them says how much an occurrence of any of them tells.
             let found = own.iter().chain(similar.iter().map(|(_, found)| found));
             if let Some(having) = found.map(|found| found.having).max() {
-                known.push(Known {
+                rarest.count(having);
+                let found = Known {
                     term,
                     having,
                     own,
                     similar,
-                });
+                };
+                known.push((place, found));
             }
         }
-        known.sort_by_key(|known| known.having);
+        known.sort_by_key(|(place, known)| (known.having, *place));
         known.truncate(probe.rarest.unwrap_or(usize::MAX));
-        (known, information)
+        let known = known.into_iter().map(|(_, known)| known).collect();
+        // In the order of the query, as a sum of floats depends on it.
+        missing.sort_unstable_by_key(|(place, _)| *place);
+        (known, missing.into_iter().map(|(_, informs)| informs).sum())
     }
 
     /// Adds the BM25 of a term to the documents that it occurs in, `only` to these if they are
@@ -362,4 +423,23 @@ impl Index {
             }
         }
     }
+}
+
+/// Removes the documents that cannot be among the best, even if they score by the other terms as much as
+/// a document can.
+fn prune_by_bound(
+    contenders: &mut Vec<u32>,
+    rest: &[Known<'_>],
+    depth: usize,
+    visible: &Visible<'_>,
+    scores: &[f32],
+) {
+    let score = |doc: u32| scores.get(doc as usize).copied().unwrap_or(0.0);
+    let mut sorted: Vec<f32> = contenders.iter().map(|doc| score(*doc)).collect();
+    let Some(last) = depth.checked_sub(1).filter(|last| *last < sorted.len()) else {
+        return;
+    };
+    let (_, least, _) = sorted.select_nth_unstable_by(last, |a, b| b.total_cmp(a));
+    let bound: f32 = rest.iter().map(|known| known.worth(visible)).sum();
+    contenders.retain(|doc| (score(*doc) + bound) * ROUNDING >= *least);
 }
