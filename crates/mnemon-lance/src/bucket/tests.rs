@@ -177,7 +177,8 @@ async fn writes_to_a_generation_that_was_replaced_are_refused() {
     let old = one.current().await.unwrap();
     let new = other.create().await.unwrap();
     other.activate(&new).await.unwrap();
-    let written = one.write(&old, &Tenant::default(), documents(0..1, 1));
+    let tenant = Tenant::default();
+    let written = one.write(&old, &tenant, documents(0..1, 1));
     let error = written.await.unwrap_err();
     assert!(error.to_string().contains("was rebuilt"), "{error}");
     assert_eq!(one.current().await.unwrap(), new);
