@@ -36,6 +36,8 @@ const COMPLETE: &str = "generation.json";
 const CONFLICTS: usize = 20;
 /// Characters of an object store's own words in an error.
 const SAID_CHARS: usize = 300;
+/// The error code of S3 for a bucket that is absent.
+const NO_BUCKET: &str = "NoSuchBucket";
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
@@ -178,10 +180,7 @@ impl Bucket {
     /// The names directly below the path.
     async fn names(&self) -> Result<Vec<String>> {
         let listed = self.store.list_with_delimiter(Some(&self.path)).await;
-        let listed = listed.map_err(|error| match error {
-            object_store::Error::NotFound { .. } => self.without_bucket(),
-            error => self.failed("cannot list the bucket", &error),
-        })?;
+        let listed = listed.map_err(|error| self.failed("cannot list the bucket", &error))?;
         let objects = listed.objects.into_iter().map(|object| object.location);
         let paths = objects.chain(listed.common_prefixes);
         let names = paths.filter_map(|path| path.filename().map(str::to_owned));
@@ -203,6 +202,8 @@ impl Bucket {
                 let denied = io::Error::from(io::ErrorKind::PermissionDenied);
                 unavailable(&self.place, what, denied)
             }
+            // `object_store` has an error for absent objects only.
+            error if error.to_string().contains(NO_BUCKET) => self.without_bucket(),
             error => {
                 let said: String = error.to_string().chars().take(SAID_CHARS).collect();
                 let what = format!("{what}: {said}");

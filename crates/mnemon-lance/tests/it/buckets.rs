@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use mnemon_adapters::external_index::{ExternalIndex, IndexServer};
 use mnemon_core::ram::Ram;
-use mnemon_core::{Backend, Ctx, SearchIndex, Tenant};
+use mnemon_core::{Backend, Ctx, SearchIndex, StoreError, Tenant};
 use mnemon_testkit::index_operations::{Random, ids_of, put, words};
 use mnemon_testkit::make::{at, grant};
 use mnemon_testkit::{Fixture, index_conformance};
@@ -43,6 +43,13 @@ impl InBucket {
     fn index(&self) -> ExternalIndex {
         let server = server_of(&self.url);
         ExternalIndex::new(self.store.clone(), Arc::new(server))
+    }
+
+    /// The URL of the table, as other programs name it.
+    async fn table(&self) -> String {
+        let generation = server_of(&self.url).current().await.unwrap();
+        let path = self.url.strip_prefix("lance:").unwrap();
+        format!("{path}/{}/documents.lance", generation.0)
     }
 }
 
@@ -91,11 +98,9 @@ async fn versions_do_not_grow_with_the_number_of_writes() {
         put(&*indexed.store, &format!("n{}", number % 10), "green tea").await;
         found(&index, "tea").await.unwrap();
     }
-    let generation = server_of(&indexed.url).current().await.unwrap();
-    let path = indexed.url.strip_prefix("lance:").unwrap();
     let listed = python(
         "import sys, lance; print(len(lance.dataset(sys.argv[1]).versions()))",
-        &format!("{path}/{}/documents.lance", generation.0),
+        &indexed.table().await,
     );
     let versions: u64 = listed.trim().parse().unwrap();
     assert!(versions <= crate::OFTEN.versions_most + 4, "{versions}");
@@ -164,4 +169,21 @@ async fn another_folder_stays_as_it_is() {
     let (parent, _) = indexed.url.rsplit_once('/').unwrap();
     let error = server_of(parent).current().await.unwrap_err().to_string();
     assert!(error.contains("name an empty path"), "{error}");
+}
+
+#[tokio::test]
+async fn a_table_without_a_column_is_not_used() {
+    let indexed = InBucket::new();
+    put(&*indexed.store, "a", "green tea").await;
+    assert_eq!(found(&indexed.index(), "tea").await.unwrap(), 1);
+    python(
+        "import sys, lance; lance.dataset(sys.argv[1]).drop_columns(['tags'])",
+        &indexed.table().await,
+    );
+    let error = found(&indexed.index(), "tea").await.unwrap_err();
+    assert!(matches!(error, StoreError::Foreign { .. }), "{error}");
+    assert!(error.to_string().contains("`tags`"), "{error}");
+    let ctx = Ctx::new(Tenant::default(), "test", at(0));
+    indexed.index().rebuild(&ctx, &|_, _| {}).await.unwrap();
+    assert_eq!(found(&indexed.index(), "tea").await.unwrap(), 1);
 }
