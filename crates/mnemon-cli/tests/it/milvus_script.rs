@@ -34,7 +34,7 @@ impl Checkout {
         }
         folder.program(
             "cargo",
-            "[ $1 = build ] || echo call >>calls; exit $(cat exit 2>/dev/null || echo 0)",
+            "[ $1 = build ] && exit; echo call >>calls; exit $(cat exit 2>/dev/null || echo 0)",
         );
         folder.program("rustc", "echo rustc 1");
         folder.program(

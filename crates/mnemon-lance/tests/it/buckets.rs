@@ -19,7 +19,7 @@ const SHORT: usize = 60;
 const FULL: usize = 2000;
 
 /// A new path in the bucket of the tests.
-fn url() -> String {
+pub(crate) fn url() -> String {
     let bucket = std::env::var("MNEMON_LANCE_BUCKET")
         .expect("MNEMON_LANCE_BUCKET is not set: run ./scripts/lance");
     let number = fastrand::u64(..);

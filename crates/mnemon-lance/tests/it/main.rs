@@ -11,6 +11,7 @@
 mod answers;
 mod buckets;
 mod killed;
+mod program;
 mod readers;
 mod refusals;
 mod upkeep;
