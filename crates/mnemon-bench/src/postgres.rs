@@ -273,7 +273,7 @@ async fn wait_for_index(
         for probe in warm.clone() {
             backend.index.find(grant, probe).await?;
         }
-        if size <= COMPARED || writes::has_vector_index(url).await? {
+        if size <= COMPARED || writes::has_vector_index(url, grant.tenant().as_str()).await? {
             break;
         }
         if began.elapsed() > INDEX_PATIENCE {

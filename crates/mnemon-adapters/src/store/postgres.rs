@@ -48,7 +48,7 @@ use tokio::runtime::Runtime;
 
 use crate::health::Finding;
 use errors::Failure;
-use index::{DatabaseIndex, INDEXED_PER_EXACT};
+use index::DatabaseIndex;
 use pool::Pool;
 pub(crate) use replica::has_no_tables;
 use search::Indexes;
@@ -224,8 +224,7 @@ pub(crate) fn examine(url: &str) -> Result<(String, Vec<Finding>), StoreError> {
     let findings = store.block_on(async move {
         let findings = async {
             let mut lease = pool.take().await?;
-            let all_vectors = INDEXED_PER_EXACT * pool.address().index_exact;
-            let mut findings = health::examine(&mut lease, all_vectors).await?;
+            let mut findings = health::examine(&mut lease, pool.address()).await?;
             if let Some(standby) = standby {
                 findings.push(standby.examine().await);
             }

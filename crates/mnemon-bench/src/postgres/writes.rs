@@ -138,12 +138,14 @@ async fn copy_table(client: &Client, table: &str, tenant: i64) -> Outcome<Durati
     Ok(start.elapsed())
 }
 
-/// Whether the index of the vectors of all models is complete.
-pub(super) async fn has_vector_index(url: &str) -> Outcome<bool> {
+/// Whether the tenant has an index of its vectors, with all of them but some that are compared one by
+/// one.
+pub(super) async fn has_vector_index(url: &str, tenant: &str) -> Outcome<bool> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
     tokio::spawn(connection);
-    let lacking = "SELECT 1 FROM mnemon.models m WHERE NOT EXISTS (
-        SELECT 1 FROM pg_index i WHERE i.indisvalid
-            AND i.indexrelid = to_regclass('mnemon.search_near_' || m.num))";
-    Ok(client.query(lacking, &[]).await?.is_empty())
+    let complete = "SELECT 1 FROM mnemon.models m, mnemon.tenants t WHERE t.name = $1
+        AND EXISTS (SELECT 1 FROM pg_index i WHERE i.indisvalid
+            AND i.indexrelid = to_regclass('mnemon.search_nearest_' || m.num || '_' || t.num))
+        AND (SELECT count(*) FROM mnemon.search s WHERE s.tenant = t.num AND NOT s.indexed) <= 1000";
+    Ok(!client.query(complete, &[&tenant]).await?.is_empty())
 }

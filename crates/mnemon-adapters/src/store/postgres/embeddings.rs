@@ -67,7 +67,7 @@ pub(super) async fn embed(
             JOIN mnemon.records r ON r.tenant = $1 AND r.seq = v.seq
         )
         UPDATE mnemon.search s SET model = new.model, scale = new.scale, codes = new.codes,
-            embedded = $2 + new.place{set_near}
+            indexed = false, embedded = $2 + new.place{set_near}
         FROM new WHERE s.tenant = $1 AND s.seq = new.seq RETURNING 1"
     );
     let mut update = Call::new(sql)

@@ -3,10 +3,12 @@
 use mnemon_core::StoreError;
 
 use super::errors::Failure;
+use super::index::INDEXED_PER_EXACT;
 use super::index::near::{self, Pgvector};
 use super::pool::{Call, Lease};
 use super::row_security::RowSecurity;
 use super::schema;
+use super::url::Address;
 use super::view::count;
 use crate::health::Finding;
 
@@ -14,12 +16,8 @@ use crate::health::Finding;
 const SLOWER: &str = "of tenants that are searched in the database, the vectors of the newest \
     20000 records are compared one by one";
 
-/// Checks the connection, the version of the tables and the counts. Tenants with more than
-/// `all_vectors` are searched by an index of their vectors.
-pub(super) async fn examine(
-    lease: &mut Lease,
-    all_vectors: usize,
-) -> Result<Vec<Finding>, Failure> {
+/// Checks the connection, the version of the tables and the counts.
+pub(super) async fn examine(lease: &mut Lease, address: &Address) -> Result<Vec<Finding>, Failure> {
     let server = lease.one(Call::new("SHOW server_version")).await?;
     let mut findings = vec![Finding::good(
         "connection",
@@ -55,21 +53,23 @@ pub(super) async fn examine(
         ),
         false => counts(lease).await?,
     });
-    findings.push(vectors(lease, all_vectors).await?);
+    if found == schema::current() {
+        findings.push(vectors(lease, address).await?);
+    }
     Ok(findings)
 }
 
 /// How the index in the database finds vectors.
-async fn vectors(lease: &mut Lease, all_vectors: usize) -> Result<Finding, Failure> {
+async fn vectors(lease: &mut Lease, address: &Address) -> Result<Finding, Failure> {
     let detail = match (near::is_ready(lease).await?, near::look(lease).await?) {
         (true, Pgvector::Installed(version)) => match unfilled(lease).await? {
-            0 => match unindexed(lease, all_vectors).await? {
+            0 => match unindexed(lease, address).await? {
                 0 => format!("pgvector {version}"),
                 lacking => format!(
-                    "pgvector {version}, but the index of {lacking} vectors is not complete; a \
-                     search builds it, and the log of the database says why if that fails. Until \
-                     then vectors are compared one by one, those of the newest 20000 records \
-                     if a tenant has more"
+                    "pgvector {version}, but {lacking} vectors are not in their index yet; a search \
+                     of their tenant adds them, and the log of the database says why if that \
+                     fails. Until then they are compared one by one, the newest 20000 if a tenant \
+                     has more"
                 ),
             },
             waiting => format!(
@@ -103,19 +103,24 @@ async fn unfilled(lease: &mut Lease) -> Result<i64, Failure> {
     Ok(lease.one(Call::new(sql)).await?.try_get(0)?)
 }
 
-/// Vectors of tenants that need an index of them, and have none that is complete; 0 where row-level
-/// security hides the rows.
-async fn unindexed(lease: &mut Lease, all_vectors: usize) -> Result<i64, Failure> {
+/// Vectors that are not in their index, of tenants that are searched in the database and have more of
+/// them than searches leave there; 0 where row-level security hides the rows.
+async fn unindexed(lease: &mut Lease, address: &Address) -> Result<i64, Failure> {
     if RowSecurity::of(lease).await?.is_active {
         return Ok(0);
     }
     let sql = "SELECT coalesce(sum(count), 0)::bigint FROM (
-            SELECT count(*) AS count FROM mnemon.search s JOIN mnemon.models m ON m.num = s.model
-            WHERE m.dimension <= $2 AND NOT EXISTS (SELECT 1 FROM pg_index WHERE indisvalid
-                AND indexrelid = to_regclass('mnemon.search_near_' || m.num))
-            GROUP BY s.tenant, m.num HAVING count(*) > $1) AS lacking";
-    let call = Call::new(sql).with(count(all_vectors));
-    let call = call.with(count(near::MOST_DIMENSIONS));
+            SELECT CASE WHEN EXISTS (SELECT 1 FROM pg_index WHERE indisvalid AND indexrelid =
+                    to_regclass('mnemon.search_nearest_' || m.num || '_' || s.tenant))
+                THEN count(*) FILTER (WHERE NOT s.indexed) ELSE count(*) END AS count
+            FROM mnemon.search s JOIN mnemon.models m ON m.num = s.model
+            WHERE m.dimension <= $2
+            GROUP BY s.tenant, m.num HAVING count(*) > $1) lacking WHERE count > $3";
+    let (exact, fitting) = (address.index_exact, address.records_in_memory());
+    let call = Call::new(sql)
+        .with(count(fitting.max(INDEXED_PER_EXACT * exact)))
+        .with(count(near::MOST_DIMENSIONS))
+        .with(count(exact));
     Ok(lease.one(call).await?.try_get(0)?)
 }
 

@@ -12,7 +12,7 @@ use crate::store::foreign;
 
 /// Each step leads from one version to the next; the last one is current. A step is never edited
 /// once it was released.
-pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4];
 
 /// The current version.
 pub(super) fn current() -> i64 {
@@ -196,6 +196,24 @@ CREATE INDEX records_agent ON mnemon.records (tenant, agent_id, created, seq)
 /// A list of one kind reads no records of others.
 const V3: &str = "
 CREATE INDEX records_kind ON mnemon.records (tenant, kind, created, seq);
+";
+
+/// Vectors enter the HNSW index of their model later, many at once: `indexed` says which are in it. The
+/// indexes of before had all vectors, each from the moment when it was written. The columns of the
+/// new index are sums, so that statements can choose it.
+const V4: &str = "
+ALTER TABLE mnemon.search ADD COLUMN indexed boolean NOT NULL DEFAULT false;
+CREATE INDEX search_unindexed ON mnemon.search ((tenant + 0), (model + 0), seq) WHERE NOT indexed;
+DO $$
+DECLARE
+    old regclass;
+BEGIN
+    FOR old IN SELECT to_regclass('mnemon.search_near_' || num) FROM mnemon.models LOOP
+        IF old IS NOT NULL THEN
+            EXECUTE format('DROP INDEX %s', old);
+        END IF;
+    END LOOP;
+END $$;
 ";
 
 /// The version of the database; 0 before our tables were made. Asks the catalogue's tables: its

@@ -20,9 +20,6 @@ use super::url::IndexMode;
 /// Indexes that are brought up to the database at once.
 const LOADS: usize = 2;
 
-/// Bytes that a record takes in memory, measured with vectors of 256 dimensions.
-const RECORD_BYTES: usize = 750;
-
 /// The indexes of the tenants that were searched last.
 pub(super) struct Indexes {
     pool: Arc<Pool>,
@@ -89,11 +86,7 @@ impl Indexes {
     /// Whether the index of a tenant with so many records may be in memory.
     fn may_hold(&self, records: usize) -> bool {
         let address = self.pool.address();
-        match address.index {
-            IndexMode::Memory => true,
-            IndexMode::Database => false,
-            IndexMode::Auto => records.saturating_mul(RECORD_BYTES) <= address.index_bytes,
-        }
+        address.index != IndexMode::Database && records <= address.records_in_memory()
     }
 
     /// Answers by the tenant's index, brought up to the database; the default if it has no records.

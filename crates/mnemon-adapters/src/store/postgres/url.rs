@@ -41,6 +41,9 @@ pub(super) enum IndexMode {
     Database,
 }
 
+/// Bytes that a record takes in an index in memory, measured with vectors of 256 dimensions.
+const RECORD_BYTES: usize = 750;
+
 /// Where the database is and how to connect to it.
 #[derive(Debug, Clone)]
 pub(super) struct Address {
@@ -66,6 +69,15 @@ pub(super) struct Address {
 }
 
 impl Address {
+    /// A tenant with more records is searched in the database.
+    pub(super) fn records_in_memory(&self) -> usize {
+        match self.index {
+            IndexMode::Memory => usize::MAX,
+            IndexMode::Database => 0,
+            IndexMode::Auto => self.index_bytes / RECORD_BYTES,
+        }
+    }
+
     pub(super) fn of(url: &str) -> Result<Self, StoreError> {
         let (rest, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut passed, mut pool, mut pool_wait) = (Vec::new(), POOL, PATIENCE);

@@ -36,8 +36,9 @@ use queues::Queues;
 const QUEUE: usize = 1024;
 /// Batches that share one transaction at the most.
 const GROUP: usize = 256;
-/// How long a group stays open for writers of the previous one.
+/// How long a group stays open for the next writer of the previous one, and for all of them.
 const LINGER: Duration = Duration::from_micros(200);
+const LINGER_MOST: Duration = Duration::from_millis(2);
 /// How long a write tries to reach a server that does not answer; a restart takes a few seconds.
 pub(super) const RECONNECT: Duration = Duration::from_secs(10);
 /// The first pause between two tries.

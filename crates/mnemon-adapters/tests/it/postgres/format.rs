@@ -7,10 +7,11 @@ use crate::kit::{everything, grant, open, open_backend, wait};
 
 /// What `pg_dump` made of a database of each version: three records, of which one was updated and
 /// one deleted, a link, a receipt and vectors.
-const FIXTURES: [&str; 3] = [
+const FIXTURES: [&str; 4] = [
     include_str!("../../fixtures/postgres-v1.sql"),
     include_str!("../../fixtures/postgres-v2.sql"),
     include_str!("../../fixtures/postgres-v3.sql"),
+    include_str!("../../fixtures/postgres-v4.sql"),
 ];
 
 #[test]
@@ -46,6 +47,28 @@ fn databases_of_every_version_open() {
         let format = findings.find(|finding| finding.check == "format").unwrap();
         assert_eq!(format.detail, format!("version {}", FIXTURES.len()));
     }
+}
+
+/// Up to version 3 an index had every vector from the moment when it was written, which made writes
+/// slow.
+#[test]
+fn an_index_of_all_vectors_is_dropped() {
+    let database = database!();
+    let vector = "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'";
+    if rows(&database.url(), vector).is_empty() {
+        return;
+    }
+    database.run(FIXTURES[2]);
+    database.run(
+        "CREATE EXTENSION vector;
+         ALTER TABLE mnemon.search ADD COLUMN near halfvec;
+         CREATE INDEX search_near_1 ON mnemon.search
+            USING hnsw ((near::halfvec(256)) halfvec_cosine_ops) WHERE model = 1;",
+    );
+    let left = "SELECT count(to_regclass('mnemon.search_near_1'))";
+    assert_eq!(rows(&database.url(), left), ["1"]);
+    drop(open(&database.url()));
+    assert_eq!(rows(&database.url(), left), ["0"]);
 }
 
 /// A list of one agent's records or of one kind reads no others, however many there are.

@@ -18,6 +18,8 @@ use crate::store::postgres::view::count;
 pub(super) const NEIGHBOURS: usize = 2;
 /// So many are loaded if these neighbours may match, too, and need their own neighbours.
 pub(super) const REACH: usize = 2 * NEIGHBOURS;
+/// Vectors that are compared one by one at the most.
+pub(super) const COMPARED: usize = 20_000;
 const DAY_MILLIS: i64 = 86_400_000;
 
 /// Whether the filter says nothing but who looks.
@@ -30,6 +32,8 @@ pub(super) struct Scope<'a> {
     pub(super) grant: &'a Grant,
     pub(super) filter: &'a Filter,
     pub(super) spaces: Vec<Space>,
+    /// The tenant's number.
+    tenant: i64,
 }
 
 impl<'a> Scope<'a> {
@@ -38,6 +42,7 @@ impl<'a> Scope<'a> {
             grant,
             filter,
             spaces: Space::of_viewer(tenant, filter),
+            tenant,
         }
     }
 
@@ -199,8 +204,8 @@ impl<'a> Scope<'a> {
         }))
     }
 
-    /// The nearest records by the vectors of one model: by its index, or by comparing all of the
-    /// tenant.
+    /// The nearest records by the vectors of one model: by the tenant's index and by comparing the newest of
+    /// those that are not in it, or by comparing all of the tenant.
     pub(super) fn nearest(
         &self,
         query: &Embedding,
@@ -213,21 +218,31 @@ impl<'a> Scope<'a> {
         let start = call(self.grant, "")?.with(HalfVector::from(&quantised));
         let (inner, join) = self.conditions(start);
         let limit = inner.next();
-        let dimension = query.model.dimension;
+        let (dimension, number) = (query.model.dimension, self.tenant);
         // In a sub-select it is cast once, not for every row.
         let query = format!("(SELECT $2::halfvec::halfvec({dimension}))");
         let distance = format!("s.near::halfvec({dimension}) <=> {query}");
-        // An addition keeps the planner from the other way.
-        let (tenant, order) = match by_index {
-            true => (format!("s.tenant + 0 = {OWN}"), distance),
-            false => (format!("s.tenant = {OWN}"), format!("({distance}) + 0")),
-        };
-        Ok(inner.with(count(most)).wrap(|conditions| {
-            format!(
+        // Additions keep the planner from other indexes.
+        Ok(inner.with(count(most)).wrap(|conditions| match by_index {
+            true => format!(
+                "SELECT n.seq FROM (
+                    (SELECT s.seq, {distance} AS distance FROM mnemon.search s {join}
+                     WHERE s.tenant + 0 = {number} AND s.tenant + 0 = {OWN}
+                        AND s.model + 0 = {model} AND s.indexed AND {conditions}
+                     ORDER BY {distance} LIMIT ${limit})
+                    UNION ALL
+                    SELECT s.seq, {distance} FROM (
+                        SELECT s.seq, s.near FROM mnemon.search s {join}
+                        WHERE s.tenant + 0 = {OWN} AND s.model + 0 = {model} AND NOT s.indexed
+                            AND {conditions}
+                        ORDER BY s.seq DESC LIMIT {COMPARED}) s) n
+                 ORDER BY n.distance LIMIT ${limit}"
+            ),
+            false => format!(
                 "SELECT s.seq FROM mnemon.search s {join}
-                 WHERE {tenant} AND s.model = {model} AND {conditions}
-                 ORDER BY {order} LIMIT ${limit}"
-            )
+                 WHERE s.tenant = {OWN} AND s.model = {model} AND {conditions}
+                 ORDER BY ({distance}) + 0 LIMIT ${limit}"
+            ),
         }))
     }
 }

@@ -11,7 +11,7 @@ use mnemon_core::vector::{Candidates, Quantised, ScanConfig, TopK, VectorSet};
 use mnemon_core::{Embedding, Probe};
 use tokio_postgres::Row;
 
-use super::candidates::{NEIGHBOURS, REACH, Scope};
+use super::candidates::{COMPARED, NEIGHBOURS, REACH, Scope};
 use super::find::Model;
 use super::keys::{self, Item};
 use super::sample::Sample;
@@ -31,8 +31,6 @@ const TOGETHER: usize = 3;
 const LIFTED: usize = 60;
 /// The neighbours of so many of the best by words may match, too.
 const HEAD: usize = 50;
-/// Vectors that are compared one by one at the most.
-const COMPARED: usize = 20_000;
 /// Records that are found by the days that are asked for, at the most.
 const OF_DAYS: usize = 150;
 /// Days that are asked for: intervals that are looked up at the most.

@@ -1,7 +1,7 @@
 //! Answering a probe.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mnemon_core::embed::ModelId;
@@ -24,13 +24,11 @@ use crate::store::postgres::view::number;
 
 /// So many times as many vectors are compared by the database as records are loaded at once.
 const VECTORS_PER_EXACT: usize = 20;
-/// From so many times as many on, the HNSW index is used if the tenant has enough of its vectors.
+/// From so many times as many on, the HNSW index is used.
 pub(in crate::store::postgres) const INDEXED_PER_EXACT: usize = 4;
-/// Enough is one vector in so many: the index passes by those of other tenants.
-const INDEXED_SHARE: usize = 20;
-/// How soon an index that is still missing is tried again, as another server may have died while it
-/// built it, and how soon after a failure.
-const BUILD_AGAIN: Duration = Duration::from_secs(2);
+/// How soon it is looked again whether vectors wait for their index, or another server has died while
+/// it built it, and how soon after a failure.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
 const FAILED_AGAIN: Duration = Duration::from_secs(60);
 
 /// A search is one moment. Plans are made once, for tables of any size, so joins go through indexes.
@@ -48,8 +46,9 @@ pub(in crate::store::postgres) struct DatabaseIndex {
     pool: Arc<Pool>,
     standby: Option<Arc<Standby>>,
     samples: Samples,
-    /// Models whose index this process builds, or may build again at a time.
-    building: Arc<Mutex<HashMap<i64, Option<Instant>>>>,
+    /// The numbers of tenants and models whose vectors this process brings into their index; with a
+    /// time, it may look again from then on.
+    bringing_in: Arc<Mutex<HashMap<(i64, i64), Option<Instant>>>>,
 }
 
 /// A model that the database knows.
@@ -57,8 +56,8 @@ pub(in crate::store::postgres) struct DatabaseIndex {
 pub(super) struct Model {
     pub(super) number: i64,
     pub(super) id: ModelId,
-    /// How many vectors its index had when the database counted them last; `None` without one.
-    indexed: Option<usize>,
+    /// Whether the tenant has an index of its vectors.
+    has_index: bool,
 }
 
 /// The begin of a search.
@@ -149,7 +148,7 @@ impl DatabaseIndex {
             pool,
             standby,
             samples: Samples::default(),
-            building: Arc::default(),
+            bringing_in: Arc::default(),
         }
     }
 
@@ -249,7 +248,7 @@ impl DatabaseIndex {
         grant: &Grant,
         likely: &[&Call],
     ) -> Result<(Option<Begun>, Vec<Vec<Row>>), Failure> {
-        let mut calls = vec![tenant(grant)?, models()];
+        let mut calls = vec![tenant(grant)?, models(grant)?];
         let begin = match self.pool.has_near() {
             true => {
                 calls.push(near::is_lacking(grant)?);
@@ -330,55 +329,61 @@ impl DatabaseIndex {
             }
             let is_narrowed = !search.is_of_audience();
             let (compare, wants_index) =
-                compare(search.exact, documents, is_narrowed, model.indexed);
+                compare(search.exact, documents, is_narrowed, model.has_index);
             if wants_index {
-                self.build(model);
+                let vectors = near::Vectors {
+                    tenant: grant.tenant().clone(),
+                    tenant_number: known.tenant(),
+                    model: model.number,
+                    dimension: model.id.dimension,
+                };
+                self.bring_in(vectors, search.exact);
             }
             compare
         })
     }
 
-    /// Builds the index of a model while searches go on, once at a time.
-    fn build(&self, model: &Model) {
-        let mut building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        let again = building.get(&model.number);
-        if again.is_some_and(|again| again.is_none_or(|again| Instant::now() < again)) {
+    /// Brings vectors into the index of their model while searches go on, once at a time, if more than
+    /// `most` are not in it.
+    fn bring_in(&self, vectors: near::Vectors, most: usize) {
+        let key = (vectors.tenant_number, vectors.model);
+        let mut bringing_in = lock(&self.bringing_in);
+        let now = Instant::now();
+        bringing_in.retain(|_, again| again.is_none_or(|again| now < again));
+        if bringing_in.contains_key(&key) {
             return;
         }
-        building.insert(model.number, None);
-        let (pool, building) = (Arc::clone(&self.pool), Arc::clone(&self.building));
-        let (number, dimension) = (model.number, model.id.dimension);
+        bringing_in.insert(key, None);
+        let (pool, bringing_in) = (Arc::clone(&self.pool), Arc::clone(&self.bringing_in));
         self.pool.runtime().spawn(async move {
             // Until it is there, vectors are compared one by one; `doctor` says so.
-            let pause = match near::build(pool, number, dimension).await {
-                Ok(()) => BUILD_AGAIN,
+            let pause = match near::bring_in(pool, &vectors, most).await {
+                Ok(()) => LOOK_AGAIN,
                 Err(_) => FAILED_AGAIN,
             };
-            let mut building = building.lock().unwrap_or_else(PoisonError::into_inner);
-            building.insert(number, Some(Instant::now() + pause));
+            let again = Some(Instant::now() + pause);
+            lock(&bringing_in).insert(key, again);
         });
     }
 }
 
-/// How so many vectors of a model are compared with pgvector, and whether an index is to be built.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How so many vectors of a model are compared with pgvector, and whether they belong into its index.
 /// While it is missing, those of a large tenant are compared here. A filter that narrows the search may
 /// leave few of those that the index finds.
-fn compare(
-    exact: usize,
-    documents: usize,
-    is_narrowed: bool,
-    indexed: Option<usize>,
-) -> (Compare, bool) {
+fn compare(exact: usize, documents: usize, is_narrowed: bool, has_index: bool) -> (Compare, bool) {
     let is_large = documents > VECTORS_PER_EXACT * exact;
     if !is_large && documents <= INDEXED_PER_EXACT * exact {
         return (Compare::InDatabase, false);
     }
-    let are_enough = |all: usize| !is_narrowed && all > 0 && documents * INDEXED_SHARE >= all;
-    match indexed {
-        Some(all) if is_large || are_enough(all) => (Compare::ByIndex, false),
-        Some(_) => (Compare::InDatabase, false),
-        None if is_large => (Compare::Here, true),
-        None => (Compare::InDatabase, true),
+    match (has_index, is_large) {
+        (true, false) if is_narrowed => (Compare::InDatabase, false),
+        (true, _) => (Compare::ByIndex, true),
+        (false, true) => (Compare::Here, true),
+        (false, false) => (Compare::InDatabase, true),
     }
 }
 
@@ -447,27 +452,23 @@ fn moment(row: Option<&Row>) -> Result<Option<Moment>, Failure> {
     }))
 }
 
-fn models() -> Call {
-    Call::new(
-        "SELECT m.num, m.name, m.dimension, (
-            SELECT sum(greatest(c.reltuples, 0))::bigint FROM pg_index i
-            JOIN pg_class c ON c.oid = i.indexrelid
-                OR c.oid IN (SELECT relid FROM pg_partition_tree(i.indexrelid))
-            WHERE i.indisvalid AND i.indexrelid = to_regclass('mnemon.search_near_' || m.num))
-         FROM mnemon.models m ORDER BY m.num",
-    )
+fn models(grant: &Grant) -> Result<Call, Failure> {
+    let sql =
+        "SELECT m.num, m.name, m.dimension, EXISTS (SELECT 1 FROM pg_index i WHERE i.indisvalid
+            AND i.indexrelid = to_regclass('mnemon.search_nearest_' || m.num || '_' || t.num))
+         FROM mnemon.models m, mnemon.tenants t WHERE t.name = $1 ORDER BY m.num";
+    call(grant, sql)
 }
 
 fn read_models(rows: &[Row]) -> Result<Vec<Model>, Failure> {
     let models = rows.iter().map(|row| {
-        let indexed: Option<i64> = row.try_get(3)?;
         Ok(Model {
             number: row.try_get(0)?,
             id: ModelId {
                 name: row.try_get(1)?,
                 dimension: usize::try_from(number(row, 2)?).unwrap_or(0),
             },
-            indexed: indexed.map(|it| usize::try_from(it).unwrap_or(0)),
+            has_index: row.try_get(3)?,
         })
     });
     models.collect()
@@ -478,24 +479,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vectors_are_compared_by_the_index_if_there_are_many_and_they_are_a_part_of_it() {
+    fn vectors_are_compared_by_the_index_if_there_are_many() {
         use Compare::{ByIndex, Here, InDatabase};
-        for (documents, indexed, expected) in [
-            (4_000, None, (InDatabase, false)),
-            (4_001, None, (InDatabase, true)),
-            (20_001, None, (Here, true)),
-            (4_000, Some(4_000), (InDatabase, false)),
-            (4_001, Some(80_020), (ByIndex, false)),
-            (4_001, Some(80_021), (InDatabase, false)),
-            (20_001, Some(10_000_000), (ByIndex, false)),
+        for (documents, is_narrowed, has_index, expected) in [
+            (4_000, false, false, (InDatabase, false)),
+            (4_000, false, true, (InDatabase, false)),
+            (4_001, false, false, (InDatabase, true)),
+            (4_001, false, true, (ByIndex, true)),
+            (4_001, true, true, (InDatabase, false)),
+            (20_001, false, false, (Here, true)),
+            (20_001, true, true, (ByIndex, true)),
         ] {
-            let found = compare(1000, documents, false, indexed);
-            assert_eq!(found, expected, "{documents} of {indexed:?}");
+            let found = compare(1000, documents, is_narrowed, has_index);
+            assert_eq!(found, expected, "{documents}, {is_narrowed}, {has_index}");
         }
-        assert_eq!(compare(0, 1, false, Some(1)), (ByIndex, false));
-        // The index of partitions that were not counted yet may have many more.
-        assert_eq!(compare(1000, 4_001, false, Some(0)), (InDatabase, false));
-        assert_eq!(compare(1000, 4_001, true, Some(4_001)), (InDatabase, false));
-        assert_eq!(compare(1000, 20_001, true, Some(20_001)), (ByIndex, false));
+        assert_eq!(compare(0, 1, false, true), (ByIndex, true));
     }
 }

@@ -2,25 +2,30 @@
 //!
 //! The column is there if the server has the extension. Records may be older than the column, or come
 //! from a server that does not know it yet: an index lists vectors that are not in the column, upkeep
-//! fills them in, and until then their tenant is searched as without pgvector. The HNSW index of a
-//! model is built when a tenant is searched that has too many vectors to compare them all, as it makes
-//! writes slower.
+//! fills them in, and until then their tenant is searched as without pgvector.
+//!
+//! A tenant gets an HNSW index for each model when it is searched and has too many vectors to compare
+//! them all. One index for all tenants would pass by the vectors of others, and miss matches. To add a
+//! vector to it takes twenty times as long as to write the record, so writes leave that to a task in the
+//! background, which the searches start ([`bring_in`]). The column `indexed` says which vectors are in
+//! the index. A search compares the others one by one.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use mnemon_core::vector::Quantised;
-use mnemon_core::{Grant, limits};
+use mnemon_core::{Grant, Tenant, limits};
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
+use super::candidates::COMPARED;
 use crate::store::postgres::errors::Failure;
 use crate::store::postgres::pool::{Call, Lease, Pool};
 use crate::store::postgres::reads::{OWN, call};
 use crate::store::postgres::schema::MIGRATION_LOCK;
 use crate::store::postgres::view::{count, number};
 
-/// Keeps servers from building the same index at once; the number of its model is added.
+/// Keeps servers from building indexes at once: those of one table are built one after the other.
 const INDEX_LOCK: i64 = MIGRATION_LOCK + 0x1_0000_0000;
 
 /// The oldest version that goes on searching where a filter leaves too few matches.
@@ -29,9 +34,19 @@ const OLDEST: (u32, u32) = (0, 8);
 const UNFILLED: &str = "search_unfilled";
 /// Its columns and its condition.
 const UNFILLED_COLUMNS: &str = "(tenant, seq) WHERE near IS NULL AND model IS NOT NULL";
+/// Tenants and models that have an index, at the most: each write looks at all of them.
+const MOST_INDEXES: usize = 100;
 /// How long a start waits until another server has built it, and how often it looks.
 const MOST_WAIT: Duration = Duration::from_secs(600);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// Vectors that are marked at once while their index is missing, and while it takes them up: a write
+/// that changes one of these records has to wait for them.
+const MARKED: usize = 2_000;
+const TAKEN_UP: usize = 32;
+/// So many times some are taken up before those that are left are counted again.
+const LOOK_AFTER: usize = 64;
+/// Marks that a crash undoes are made again.
+const BEGIN_MARKS: &str = "BEGIN; SET LOCAL synchronous_commit = off";
 /// Dimensions that an index of half-precision vectors may have.
 pub(in crate::store::postgres) const MOST_DIMENSIONS: usize = 4000;
 
@@ -145,10 +160,7 @@ pub(in crate::store::postgres) fn is_new_enough(version: &str) -> bool {
 
 /// Whether the table has the column and the complete index of the records that lack it.
 pub(in crate::store::postgres) async fn is_ready(lease: &mut Lease) -> Result<bool, Failure> {
-    let sql = "SELECT 1 FROM pg_index WHERE indisvalid
-         AND indexrelid = to_regclass('mnemon.' || $1)";
-    let index = Call::new(sql).with(UNFILLED.to_owned());
-    Ok(has_column(lease).await? && !lease.all(index).await?.is_empty())
+    Ok(has_column(lease).await? && is_valid(lease, UNFILLED).await?)
 }
 
 /// Makes the column and the index of the records that lack it, where the server has pgvector.
@@ -197,7 +209,7 @@ async fn make(pool: &Pool) -> Result<(), Failure> {
         .await?;
     let since = Instant::now();
     while !is_ready(&mut lease).await? && since.elapsed() < MOST_WAIT {
-        build_index(pool.take().await?, 0, UNFILLED, UNFILLED_COLUMNS).await?;
+        build_index(pool.take().await?, UNFILLED, UNFILLED_COLUMNS).await?;
         // A statement that waits for the other server would hold up its build.
         tokio::time::sleep(LOOK_AGAIN).await;
     }
@@ -256,31 +268,139 @@ pub(in crate::store::postgres) async fn fill(
     Ok(filled)
 }
 
-/// The name of the index for the vectors of a model.
-pub(super) fn index_name(model: i64) -> String {
-    format!("search_near_{model}")
+/// The vectors of one tenant by one model.
+#[derive(Debug, Clone)]
+pub(super) struct Vectors {
+    pub(super) tenant: Tenant,
+    pub(super) tenant_number: i64,
+    pub(super) model: i64,
+    pub(super) dimension: usize,
 }
 
-/// Builds the index of a model, unless another server is at it. Searches go on meanwhile.
-pub(super) async fn build(pool: Arc<Pool>, model: i64, dimension: usize) -> Result<(), Failure> {
-    if dimension > MOST_DIMENSIONS {
+impl Vectors {
+    fn index_name(&self) -> String {
+        format!("search_nearest_{}_{}", self.model, self.tenant_number)
+    }
+
+    fn call(&self, sql: &str) -> Call {
+        Call::new(sql).with(self.tenant_number).with(self.model)
+    }
+}
+
+/// Brings vectors into their index if more than `most` of them are not in it. Builds the index if it is
+/// missing. Searches and writes go on meanwhile.
+pub(super) async fn bring_in(
+    pool: Arc<Pool>,
+    vectors: &Vectors,
+    most: usize,
+) -> Result<(), Failure> {
+    if vectors.dimension > MOST_DIMENSIONS {
         return Ok(());
     }
-    let columns = format!(
-        "USING hnsw ((near::halfvec({dimension})) halfvec_cosine_ops) WHERE model = {model}"
-    );
-    build_index(pool.take().await?, model, &index_name(model), &columns).await
+    let mut lease = pool.take().await?;
+    lease.keep_to(&vectors.tenant);
+    let there = Call::new("SELECT to_regclass('mnemon.' || $1) IS NOT NULL");
+    let there = there.with(vectors.index_name());
+    if !lease.one(there).await?.try_get::<_, bool>(0)? {
+        let mut after = 0;
+        while let Some(last) = mark(&mut lease, vectors, after, MARKED).await? {
+            after = last;
+        }
+    }
+    drop(lease);
+    build(&pool, vectors).await?;
+    let mut lease = pool.take().await?;
+    lease.keep_to(&vectors.tenant);
+    let (mut left, mut after) = (most, 0);
+    loop {
+        let waiting = waiting(&mut lease, vectors, left.max(COMPARED)).await?;
+        if waiting <= left {
+            return Ok(());
+        }
+        left = 0;
+        // Searches miss some of them if they are more than are compared.
+        let is_urgent = waiting > COMPARED;
+        for _ in 0..LOOK_AFTER {
+            let since = Instant::now();
+            match mark(&mut lease, vectors, after, TAKEN_UP).await? {
+                Some(last) => after = last,
+                None => return Ok(()),
+            }
+            if !is_urgent {
+                // The database has as much time for others.
+                tokio::time::sleep(since.elapsed()).await;
+            }
+        }
+    }
 }
 
-/// Builds an index of the table, unless another server is at the one of this number.
-async fn build_index(
-    mut lease: Lease,
-    number: i64,
-    name: &str,
-    columns: &str,
-) -> Result<(), Failure> {
-    let lock = INDEX_LOCK.wrapping_add(number);
-    let call = Call::new("SELECT pg_try_advisory_lock($1)").with(lock);
+/// How many vectors are not in the index; of more than `most` one more.
+async fn waiting(lease: &mut Lease, vectors: &Vectors, most: usize) -> Result<usize, Failure> {
+    let sql = "SELECT count(*) FROM (SELECT 1 FROM mnemon.search s
+         WHERE s.tenant + 0 = $1 AND s.model + 0 = $2 AND NOT s.indexed LIMIT $3) waiting";
+    let call = vectors.call(sql).with(count(most + 1));
+    let waiting = number(&lease.one(call).await?, 0)?;
+    Ok(usize::try_from(waiting).unwrap_or(usize::MAX))
+}
+
+/// Marks up to so many vectors as those of the index, which takes them up if it is there: of records
+/// whose number is larger than `after`, as entries of those before are not read again. Returns the
+/// last of the numbers; `None` after the last vector. The oldest come first, as searches compare the
+/// newest of those that wait.
+async fn mark(
+    lease: &mut Lease,
+    vectors: &Vectors,
+    after: i64,
+    most: usize,
+) -> Result<Option<i64>, Failure> {
+    let sql = "UPDATE mnemon.search s SET indexed = true
+         WHERE s.tenant = $1 AND s.seq = ANY(ARRAY(SELECT w.seq FROM mnemon.search w
+            WHERE w.tenant + 0 = $1 AND w.model + 0 = $2 AND NOT w.indexed AND w.seq > $3
+            ORDER BY w.seq LIMIT $4 FOR UPDATE SKIP LOCKED)) RETURNING s.seq";
+    let calls = [vectors.call(sql).with(after).with(count(most))];
+    let marked = lease.pipeline(Some(BEGIN_MARKS), &calls, Some("COMMIT"));
+    let mut last = None;
+    for row in marked.await?.iter().flatten() {
+        last = last.max(Some(row.try_get(0)?));
+    }
+    Ok(last)
+}
+
+/// Builds the index, unless it is complete, there are too many, or another server is at it.
+async fn build(pool: &Pool, vectors: &Vectors) -> Result<(), Failure> {
+    let Vectors {
+        tenant_number: tenant,
+        model,
+        dimension,
+        ..
+    } = vectors;
+    let name = vectors.index_name();
+    let mut lease = pool.take().await?;
+    let all = "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         WHERE n.nspname = 'mnemon' AND c.relname LIKE 'search\\_nearest\\_%' AND c.relname <> $1";
+    let all = Call::new(all).with(name.clone());
+    let is_full = number(&lease.one(all).await?, 0)? >= MOST_INDEXES as u64;
+    if is_full || is_valid(&mut lease, &name).await? {
+        return Ok(());
+    }
+    // Sums, so that statements can keep the planner from other indexes.
+    let columns = format!(
+        "USING hnsw ((near::halfvec({dimension})) halfvec_cosine_ops)
+         WHERE tenant + 0 = {tenant} AND model + 0 = {model} AND indexed"
+    );
+    build_index(lease, &name, &columns).await
+}
+
+async fn is_valid(lease: &mut Lease, index: &str) -> Result<bool, Failure> {
+    let sql = "SELECT 1 FROM pg_index WHERE indisvalid
+         AND indexrelid = to_regclass('mnemon.' || $1)";
+    let call = Call::new(sql).with(index.to_owned());
+    Ok(!lease.all(call).await?.is_empty())
+}
+
+/// Builds an index of the table, unless another server builds one.
+async fn build_index(mut lease: Lease, name: &str, columns: &str) -> Result<(), Failure> {
+    let call = Call::new("SELECT pg_try_advisory_lock($1)").with(INDEX_LOCK);
     if !lease.one(call).await?.try_get::<_, bool>(0)? {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use mnemon_core::{StoreError, Tenant};
 
-use super::{GROUP, LINGER};
+use super::{GROUP, LINGER, LINGER_MOST};
 use crate::store::postgres::job::Job;
 
 /// A queue for each tenant that has a task.
@@ -94,8 +94,9 @@ impl Turn {
         Some(jobs)
     }
 
-    /// Waits a moment for the writers that were answered just now, which usually come straight back:
-    /// without it they and those that wait would take turns, each group half as large.
+    /// Waits for the writers that were answered just now, which usually come straight back: without it
+    /// they and those that wait would take turns, each group half as large. It waits while they come,
+    /// one soon after the other.
     pub(super) async fn linger(&self, answered: usize) {
         let waiting = || {
             self.queues
@@ -103,10 +104,19 @@ impl Turn {
                 .get(&self.tenant)
                 .map_or(0, VecDeque::len)
         };
-        let expected = (waiting() + answered).min(GROUP);
-        let since = Instant::now();
-        while expected > 1 && waiting() < expected && since.elapsed() < LINGER {
+        let mut there = waiting();
+        let expected = (there + answered).min(GROUP);
+        let (since, mut last) = (Instant::now(), Instant::now());
+        while expected > 1
+            && there < expected
+            && last.elapsed() < LINGER
+            && since.elapsed() < LINGER_MOST
+        {
             tokio::task::yield_now().await;
+            let now = waiting();
+            if now > there {
+                (there, last) = (now, Instant::now());
+            }
         }
     }
 }
