@@ -1,7 +1,7 @@
 //! Search servers as the index of a store: `index = "opensearch://…"`, `"milvus://…"` or `"lance:…"`.
 //!
-//! A search server has no transactions over our rules, so it is an index and never a store. A folder of
-//! Lance tables counts as one.
+//! A search server has no transactions over our rules, so it is an index and never a store. A folder or
+//! a bucket of Lance tables counts as one.
 //! [`ExternalIndex`] follows the commits of its store and asks the server; an [`IndexServer`] is one
 //! kind of server. The server holds hashes of analysed terms, vectors, and the fields that filters
 //! need. It holds no text.
@@ -14,6 +14,7 @@
 //! - A rebuild fills a new generation of the index while searches use the old one.
 
 mod compare;
+mod conditions;
 mod document;
 mod follow;
 pub(crate) mod opensearch;
@@ -33,6 +34,7 @@ use mnemon_core::{
 };
 
 pub use compare::Comparison;
+pub use conditions::Condition;
 pub use document::{Document, QUARTERS, Vector};
 pub use follow::Followed;
 pub use opensearch::OpenSearch;

@@ -2,9 +2,7 @@
 //!
 //! [`literal`] is the only place where a text becomes a part of an expression.
 
-use std::fmt::Write;
-
-use mnemon_adapters::external_index::Audience;
+use mnemon_adapters::external_index::{Audience, Condition};
 use mnemon_core::Tenant;
 
 /// A string literal. Only a quote could end it; there are no escapes.
@@ -35,58 +33,33 @@ pub(crate) fn after(tenant: &Tenant, id: Option<&str>) -> String {
     }
 }
 
-/// The documents that are asked for. Metadata, sources, flows and nodes are not in the index.
+/// The documents that are asked for.
 pub(crate) fn filter(asked: &Audience<'_>) -> String {
-    let filter = asked.filter;
-    let mut all = of_tenant(asked.tenant);
-    let mut and = |condition: std::fmt::Arguments<'_>| {
-        // Writing to a string cannot fail.
-        let _ = write!(all, " AND {condition}");
-    };
-    and(format_args!("expires >= {}", asked.now.millis()));
-    let owner = &filter.owner;
-    for (column, part) in [
-        ("owner_user", &owner.user),
-        ("owner_agent", &owner.agent),
-        ("owner_session", &owner.session),
-    ] {
-        if let Some(name) = part {
-            and(format_args!("{column} = {}", literal(name)));
+    let all: Vec<String> = asked.conditions().iter().map(condition).collect();
+    all.join(" AND ")
+}
+
+fn condition(condition: &Condition) -> String {
+    let texts = |texts: &[String]| list(texts.iter().map(String::as_str));
+    match condition {
+        Condition::Is(field, text) => format!("{} = {}", column(field), literal(text)),
+        Condition::In(field, all) => format!("{field} IN ({})", texts(all)),
+        Condition::HasAny(field, all) => {
+            format!("array_has_any({field}, make_array({}))", texts(all))
         }
+        Condition::AtLeast(field, least) => format!("{field} >= {least}"),
+        Condition::Below(field, most) => format!("{field} < {most}"),
     }
-    if let Some(audiences) = filter.viewer.audiences() {
-        let seen: Vec<String> = audiences.iter().map(ToString::to_string).collect();
-        let seen = seen.iter().map(String::as_str).chain(["everyone"]);
-        and(format_args!("audience IN ({})", list(seen)));
+}
+
+/// The column of a field.
+fn column(field: &'static str) -> &'static str {
+    match field {
+        "user" => "owner_user",
+        "agent" => "owner_agent",
+        "session" => "owner_session",
+        other => other,
     }
-    let sorts: [(&str, Vec<&str>); 3] = [
-        (
-            "scope",
-            filter.scopes.iter().map(|it| it.as_str()).collect(),
-        ),
-        ("kind", filter.kinds.iter().map(|it| it.as_str()).collect()),
-        (
-            "namespace",
-            filter.namespaces.iter().map(|it| it.as_str()).collect(),
-        ),
-    ];
-    for (column, values) in sorts {
-        if !values.is_empty() {
-            and(format_args!("{column} IN ({})", list(values)));
-        }
-    }
-    let tags: Vec<String> = filter.tags.iter().map(|tag| tag.to_lowercase()).collect();
-    if !tags.is_empty() {
-        let tags = list(tags.iter().map(String::as_str));
-        and(format_args!("array_has_any(tags, make_array({tags}))"));
-    }
-    if let Some(since) = filter.since {
-        and(format_args!("created >= {}", since.millis()));
-    }
-    if let Some(until) = filter.until {
-        and(format_args!("created < {}", until.millis()));
-    }
-    all
 }
 
 /// The same documents, as far as they have a vector in this column.

@@ -1,4 +1,4 @@
-//! Lance tables as the search index of a store: `index = "lance:FOLDER"`.
+//! Lance tables as the search index of a store: `index = "lance:FOLDER"` or `"lance:s3://BUCKET/PATH"`.
 //!
 //! [`Lance`] is an [`IndexServer`](mnemon_adapters::external_index::IndexServer) without a server: the
 //! tables are files, which pandas, DuckDB and other programs can read, too. So the code that follows,
@@ -7,9 +7,12 @@
 //! The crate uses `lance` itself: `lancedb` on top of it adds 47 packages and nothing that is needed.
 #![cfg(feature = "tables")]
 
+mod bucket;
 mod filter;
 mod folder;
+mod home;
 mod rows;
+mod s3;
 mod schema;
 mod server;
 mod words;

@@ -1,26 +1,26 @@
-//! The index server, which is a folder.
+//! The index server, which is a folder or a bucket.
 
 mod find;
 mod table;
 mod write;
 
-use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use futures::FutureExt;
 use lance::Dataset;
-use lance::session::Session;
 use mnemon_adapters::external_index::{
     Audience, DocumentChange, Entry, Generation, IndexServer, IndexUrl, Marked, Question,
     ServerAnswer, ServerError, Watermark,
 };
 use mnemon_core::embed::ModelId;
-use mnemon_core::{Id, Tenant};
+use mnemon_core::{Id, Invalid, Tenant};
 
+use crate::bucket::Bucket;
 use crate::folder::Folder;
-use crate::{filter, schema};
+use crate::home::Home;
+use crate::{filter, s3, schema};
 
 /// When tables are compacted and old versions are removed. Each commit is a version.
 #[derive(Debug, Clone, Copy)]
@@ -43,28 +43,33 @@ impl Default for Upkeep {
     }
 }
 
-/// An index in a folder of Lance tables.
+/// An index in Lance tables, in a folder or in a bucket.
 pub struct Lance {
-    folder: Folder,
+    home: Box<dyn Home>,
     upkeep: Upkeep,
-    session: Arc<Session>,
     /// The table that was used last.
     opened: Mutex<Option<(Generation, Dataset)>>,
-    /// Files that this process knows to be durable.
-    synced: Mutex<HashSet<PathBuf>>,
 }
 
 impl Lance {
-    /// Nothing is read or made yet.
-    pub fn new(url: &IndexUrl) -> Self {
-        let path = url.folder();
-        let path = std::path::absolute(&path).unwrap_or(path);
+    /// Nothing is read or made yet. The environment holds the keys of a bucket.
+    pub fn new(url: &IndexUrl) -> Result<Self, Invalid> {
+        let Some(bucket) = url.bucket() else {
+            let path = url.folder();
+            let path = std::path::absolute(&path).unwrap_or(path);
+            let folder = Folder::new(path, url.as_str().to_owned(), url.timeout);
+            return Ok(Self::at(Box::new(folder)));
+        };
+        let store = Arc::new(s3::client(s3::settings(), bucket, url.timeout)?);
+        let bucket = Bucket::new(store, bucket, &url.name, url.as_str(), url.timeout);
+        Ok(Self::at(Box::new(bucket)))
+    }
+
+    pub(crate) fn at(home: Box<dyn Home>) -> Self {
         Self {
-            folder: Folder::new(path, url.as_str().to_owned(), url.timeout),
+            home,
             upkeep: Upkeep::default(),
-            session: table::session(),
             opened: Mutex::default(),
-            synced: Mutex::default(),
         }
     }
 
@@ -79,22 +84,16 @@ impl Lance {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A generation without documents. The caller holds the lock.
+    /// A generation without documents. The caller has the turn.
     async fn make(&self) -> Result<Generation, ServerError> {
-        self.folder.claim()?;
-        let generation = self.folder.make()?;
+        let generation = self.home.make().await?;
         self.make_table(&generation).await?;
+        self.home.complete(&generation).await?;
         Ok(generation)
     }
 
-    /// Has searches use a generation. The caller holds the lock.
-    fn point_to(&self, generation: &Generation) -> Result<(), ServerError> {
-        self.folder.mark_current(Some(generation))?;
-        Ok(self.folder.remove_others(generation)?)
-    }
-
-    fn check_there(&self, generation: &Generation) -> Result<(), ServerError> {
-        match self.folder.has(generation) {
+    async fn check_there(&self, generation: &Generation) -> Result<(), ServerError> {
+        match self.home.has(generation).await? {
             true => Ok(()),
             false => Err(ServerError::Gone),
         }
@@ -104,34 +103,33 @@ impl Lance {
 #[async_trait]
 impl IndexServer for Lance {
     fn place(&self) -> &str {
-        self.folder.place()
+        self.home.place()
     }
 
     async fn current(&self) -> Result<Generation, ServerError> {
-        if let Some(current) = self.folder.current()? {
+        if let Some(current) = self.home.current().await? {
             return Ok(current);
         }
-        self.folder.prepare()?;
-        let _locked = self.folder.lock().await?;
-        if let Some(current) = self.folder.current()? {
+        self.home.prepare().await?;
+        let _turn = self.home.turn().await?;
+        if let Some(current) = self.home.current().await? {
             return Ok(current);
         }
         let made = self.make().await?;
-        self.point_to(&made)?;
-        Ok(made)
+        Ok(self.home.offer(made).await?)
     }
 
     async fn create(&self) -> Result<Generation, ServerError> {
-        self.folder.prepare()?;
-        let _locked = self.folder.lock().await?;
+        self.home.prepare().await?;
+        let _turn = self.home.turn().await?;
         self.make().await
     }
 
     async fn activate(&self, generation: &Generation) -> Result<(), ServerError> {
-        let _locked = self.folder.lock().await?;
-        self.check_there(generation)?;
+        let _turn = self.home.turn().await?;
+        self.check_there(generation).await?;
         self.tidy(generation).await?;
-        self.point_to(generation)
+        Ok(self.home.activate(generation).await?)
     }
 
     async fn watermark(
@@ -139,9 +137,9 @@ impl IndexServer for Lance {
         generation: &Generation,
         tenant: &Tenant,
     ) -> Result<Marked, ServerError> {
-        let found = self.folder.watermark(generation, tenant)?;
-        // Without its folder it looks as if nothing had been written.
-        self.check_there(generation)?;
+        let found = self.home.watermark(generation, tenant).await?;
+        // Without its generation it looks as if nothing had been written.
+        self.check_there(generation).await?;
         Ok(found.map(marked).unwrap_or_default())
     }
 
@@ -152,13 +150,12 @@ impl IndexServer for Lance {
         from: &Marked,
         to: Watermark,
     ) -> Result<Option<Marked>, ServerError> {
-        let _locked = self.folder.lock().await?;
-        let now = self.watermark(generation, tenant).await?;
-        if now.token != from.token {
-            return Ok(None);
-        }
-        self.folder.set_watermark(generation, tenant, to)?;
-        Ok(Some(marked(to)))
+        let from = from
+            .token
+            .map(|(seq, embedded)| Watermark { seq, embedded });
+        let moved = self.home.move_watermark(generation, tenant, from, to).await;
+        self.check_there(generation).await?;
+        Ok(moved?.then(|| marked(to)))
     }
 
     async fn write(
@@ -167,8 +164,8 @@ impl IndexServer for Lance {
         tenant: &Tenant,
         changes: Vec<DocumentChange>,
     ) -> Result<(), ServerError> {
-        let _locked = self.folder.lock().await?;
-        self.check_there(generation)?;
+        let _turn = self.home.turn().await?;
+        self.check_there(generation).await?;
         self.write_changes(generation, tenant, changes).await
     }
 

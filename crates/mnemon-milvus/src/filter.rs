@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use mnemon_adapters::external_index::Audience;
+use mnemon_adapters::external_index::{Audience, Condition};
 use mnemon_core::Tenant;
 
 use crate::schema;
@@ -43,58 +43,21 @@ pub(crate) fn of_tenant(tenant: &Tenant) -> String {
     format!("tenant == {}", literal(tenant.as_str()))
 }
 
-/// The documents that are asked for. Metadata, sources, flows and nodes are not in the index.
+/// The documents that are asked for.
 pub(crate) fn filter(asked: &Audience<'_>) -> String {
-    let filter = asked.filter;
-    let mut all = of_tenant(asked.tenant);
-    let mut and = |condition: std::fmt::Arguments<'_>| {
-        // Writing to a string cannot fail.
-        let _ = write!(all, " and {condition}");
-    };
-    and(format_args!("expires >= {}", asked.now.millis()));
-    let owner = &filter.owner;
-    for (field, part) in [
-        ("user", &owner.user),
-        ("agent", &owner.agent),
-        ("session", &owner.session),
-    ] {
-        if let Some(name) = part {
-            and(format_args!("{field} == {}", literal(name)));
-        }
+    let all: Vec<String> = asked.conditions().iter().map(condition).collect();
+    all.join(" and ")
+}
+
+fn condition(condition: &Condition) -> String {
+    let texts = |texts: &[String]| list(texts.iter().map(String::as_str));
+    match condition {
+        Condition::Is(field, text) => format!("{field} == {}", literal(text)),
+        Condition::In(field, all) => format!("{field} in {}", texts(all)),
+        Condition::HasAny(field, all) => format!("array_contains_any({field}, {})", texts(all)),
+        Condition::AtLeast(field, least) => format!("{field} >= {least}"),
+        Condition::Below(field, most) => format!("{field} < {most}"),
     }
-    if let Some(audiences) = filter.viewer.audiences() {
-        let seen: Vec<String> = audiences.iter().map(ToString::to_string).collect();
-        let seen = seen.iter().map(String::as_str).chain(["everyone"]);
-        and(format_args!("audience in {}", list(seen)));
-    }
-    let sorts: [(&str, Vec<&str>); 3] = [
-        (
-            "scope",
-            filter.scopes.iter().map(|it| it.as_str()).collect(),
-        ),
-        ("kind", filter.kinds.iter().map(|it| it.as_str()).collect()),
-        (
-            "namespace",
-            filter.namespaces.iter().map(|it| it.as_str()).collect(),
-        ),
-    ];
-    for (field, values) in sorts {
-        if !values.is_empty() {
-            and(format_args!("{field} in {}", list(values)));
-        }
-    }
-    let tags: Vec<String> = filter.tags.iter().map(|tag| tag.to_lowercase()).collect();
-    if !tags.is_empty() {
-        let tags = list(tags.iter().map(String::as_str));
-        and(format_args!("array_contains_any(tags, {tags})"));
-    }
-    if let Some(since) = filter.since {
-        and(format_args!("created >= {}", since.millis()));
-    }
-    if let Some(until) = filter.until {
-        and(format_args!("created < {}", until.millis()));
-    }
-    all
 }
 
 /// The same documents, as far as they have this term.

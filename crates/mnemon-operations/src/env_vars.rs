@@ -29,7 +29,7 @@ env_vars! {
         `openai:MODEL@BASE_URL`.";
     MNEMON_EMBEDDER_KEY = "The key for an `openai:` embedder. It is read from here only and never shown.";
     MNEMON_LLM_KEY = "The key for the language model of `[llm]`, unless `llm.key_env` names another variable. It is never shown.";
-    MNEMON_INDEX = "The index that searches use: `builtin`, an index in a search server such as `opensearch://HOST:9200/NAME`, or a folder of tables, `lance:FOLDER` ([backends](backends.md)).";
+    MNEMON_INDEX = "The index that searches use: `builtin`, an index in a search server such as `opensearch://HOST:9200/NAME`, or tables in a folder or a bucket, `lance:FOLDER` or `lance:s3://BUCKET/PATH` ([backends](backends.md)).";
     MNEMON_INDEX_USER = "The user at that search server.";
     MNEMON_INDEX_PASSWORD = "The password of that user. It is read from here only and never shown.";
     MNEMON_LONG_TERM_URL = "The service that keeps long-term memory, as a URL such as `mem0+https://api.mem0.ai`, or `none` for the store itself ([backends](backends.md)).";

@@ -1,4 +1,4 @@
-//! From a URL to a search server, or to a folder of tables.
+//! From a URL to a search server, or to a folder or a bucket of tables.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,14 +14,18 @@ const TIMEOUT_MOST_S: u64 = 600;
 /// Characters of the name of an index.
 const NAME_CHARS: usize = 100;
 
-/// Where an index is: `opensearch://HOST:PORT/NAME`, `milvus://HOST:PORT/NAME` or `lance:FOLDER`.
+/// Characters of the path in a bucket.
+const PATH_CHARS: usize = 500;
+
+/// Where an index is: `opensearch://HOST:PORT/NAME`, `milvus://HOST:PORT/NAME`, `lance:FOLDER` or
+/// `lance:s3://BUCKET/PATH`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexUrl {
     pub kind: IndexKind,
     pub uses_tls: bool,
-    /// `HOST:PORT`; empty for a folder.
+    /// `HOST:PORT`, or the name of a bucket; empty for a folder.
     pub address: String,
-    /// The name of the index in its server, or the path of the folder.
+    /// The name of the index in its server, or the path of the folder or in the bucket.
     pub name: String,
     /// How long a request may take, or the wait for other processes that write to the folder.
     pub timeout: Duration,
@@ -33,7 +37,7 @@ pub struct IndexUrl {
 pub enum IndexKind {
     OpenSearch,
     Milvus,
-    /// A folder of Lance tables, which needs no server.
+    /// Lance tables in a folder or a bucket, which need no search server.
     Lance,
 }
 
@@ -56,8 +60,10 @@ const SCHEMES: [(&str, IndexKind, bool); 4] = [
     ("milvus+https", IndexKind::Milvus, true),
 ];
 
-/// The scheme of a folder of Lance tables.
+/// The scheme of Lance tables.
 const LANCE: &str = "lance:";
+/// The scheme of object stores after it.
+const S3: &str = "s3";
 
 fn invalid(what: String) -> Invalid {
     Invalid::new("index", what)
@@ -66,14 +72,18 @@ fn invalid(what: String) -> Invalid {
 impl IndexUrl {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         if let Some(path) = text.strip_prefix(LANCE) {
-            return Self::of_folder(text, path);
+            return match path.split_once("://") {
+                Some((scheme, rest)) => Self::of_bucket(text, scheme, rest),
+                None => Self::of_folder(text, path),
+            };
         }
         let (scheme, rest) = text.split_once("://").unwrap_or((text, ""));
         let known = SCHEMES.iter().find(|(name, ..)| *name == scheme);
         let Some((_, kind, uses_tls)) = known else {
             return Err(invalid(format!(
-                "`{}` is not an index; write `builtin`, lance:FOLDER, opensearch://HOST:PORT/NAME \
-                 or milvus://HOST:PORT/NAME, with +https before :// to use TLS",
+                "`{}` is not an index; write `builtin`, lance:FOLDER, lance:s3://BUCKET/PATH, \
+                 opensearch://HOST:PORT/NAME or milvus://HOST:PORT/NAME, with +https before :// to \
+                 use TLS",
                 scheme.escape_debug()
             )));
         };
@@ -124,6 +134,40 @@ impl IndexUrl {
         })
     }
 
+    /// A path in a bucket of an object store. The keys and the address of the store are not in it.
+    fn of_bucket(text: &str, scheme: &str, rest: &str) -> Result<Self, Invalid> {
+        if scheme != S3 {
+            return Err(invalid(format!(
+                "`{}` is not an object store for Lance tables; write lance:s3://BUCKET/PATH or \
+                 lance:FOLDER",
+                scheme.escape_debug()
+            )));
+        }
+        if rest.contains('@') {
+            return Err(invalid(
+                "holds a key; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead".to_owned(),
+            ));
+        }
+        let (rest, options) = rest.split_once('?').unwrap_or((rest, ""));
+        let (bucket, path) = rest.split_once('/').unwrap_or((rest, ""));
+        check_bucket(bucket)?;
+        check_path(path)?;
+        Ok(Self {
+            kind: IndexKind::Lance,
+            uses_tls: false,
+            address: bucket.to_owned(),
+            name: path.to_owned(),
+            timeout: timeout(options)?,
+            text: text.to_owned(),
+        })
+    }
+
+    /// The bucket of an index of Lance tables in an object store.
+    pub fn bucket(&self) -> Option<&str> {
+        let is_bucket = self.kind == IndexKind::Lance && !self.address.is_empty();
+        is_bucket.then_some(self.address.as_str())
+    }
+
     /// The folder of an index of Lance tables.
     pub fn folder(&self) -> PathBuf {
         PathBuf::from(&self.name)
@@ -152,6 +196,31 @@ fn check_host(host: &str) -> Result<(), Invalid> {
         false => Err(invalid(format!(
             "`{}` is not a host; write SCHEME://HOST:PORT/NAME",
             host.escape_debug()
+        ))),
+    }
+}
+
+fn check_bucket(bucket: &str) -> Result<(), Invalid> {
+    let is_valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-".contains(c);
+    match (3..=63).contains(&bucket.len()) && bucket.chars().all(is_valid) {
+        true => Ok(()),
+        false => Err(invalid(format!(
+            "`{}` is not a name of a bucket: use 3 to 63 lower-case letters, digits, - and .",
+            bucket.escape_debug()
+        ))),
+    }
+}
+
+/// A path whose parts are the same in URLs and in the names of objects.
+fn check_path(path: &str) -> Result<(), Invalid> {
+    let is_valid = |c: char| c.is_ascii_alphanumeric() || "-_.=".contains(c);
+    let is_part = |part: &str| part.contains(|c| c != '.') && part.chars().all(is_valid);
+    match path.len() <= PATH_CHARS && path.split('/').all(is_part) {
+        true => Ok(()),
+        false => Err(invalid(format!(
+            "`{}` is not a path in a bucket: write lance:s3://BUCKET/PATH, with up to {PATH_CHARS} \
+             letters, digits, -, _, ., = and single / in the path",
+            path.escape_debug()
         ))),
     }
 }
@@ -263,8 +332,33 @@ mod tests {
     }
 
     #[test]
+    fn buckets_of_tables_are_read() {
+        let url = IndexUrl::parse("lance:s3://my-bucket/team/memory=1?timeout_s=5").unwrap();
+        assert_eq!(url.kind, IndexKind::Lance);
+        assert_eq!(url.bucket(), Some("my-bucket"));
+        let rest = (url.name.as_str(), url.timeout.as_secs());
+        assert_eq!(rest, ("team/memory=1", 5));
+        for text in ["lance:vectors", "milvus://h/n"] {
+            assert_eq!(IndexUrl::parse(text).unwrap().bucket(), None);
+        }
+    }
+
+    #[test]
     fn other_urls_are_refused_with_what_to_write() {
         for (text, expected) in [
+            (
+                "lance:gs://bucket/memory",
+                "`gs` is not an object store for Lance tables; write lance:s3://BUCKET/PATH",
+            ),
+            ("lance:s3://k:secret@b/p", "set AWS_ACCESS_KEY_ID"),
+            ("lance:s3:///memory", "`` is not a name of a bucket"),
+            ("lance:s3://My_Bucket/memory", "`My_Bucket` is not a name"),
+            ("lance:s3://bucket", "write lance:s3://BUCKET/PATH"),
+            ("lance:s3://bucket/", "`` is not a path in a bucket"),
+            ("lance:s3://bucket/a/../b", "is not a path in a bucket"),
+            ("lance:s3://bucket/a//b", "is not a path in a bucket"),
+            ("lance:s3://bucket/a%2Fb", "is not a path in a bucket"),
+            ("lance:s3://bucket/a?region=x", "is not an option"),
             (
                 "elastic://h/n",
                 "`elastic` is not an index; write `builtin`",

@@ -16,6 +16,7 @@ fn checkout() -> Checkout {
         "crates/mnemon-adapters/src/external_index/search.rs",
         "crates/mnemon-testkit/src/index_conformance.rs",
         "crates/mnemon-testkit/src/index_operations.rs",
+        "crates/mnemon-operations/src/wiring/index.rs",
     ] {
         checkout.write(path, "");
     }

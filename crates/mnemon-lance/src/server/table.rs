@@ -1,53 +1,56 @@
 //! Opening, making and compacting the table of a generation, and what its errors mean.
 
-use std::error::Error as _;
-use std::io;
-use std::sync::{Arc, PoisonError};
-
 use futures::future::BoxFuture;
 use lance::dataset::builder::DatasetBuilder;
 use lance::dataset::cleanup::CleanupPolicyBuilder;
 use lance::dataset::optimize::{CompactionOptions, compact_files};
 use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
 use lance::deps::arrow_schema::Schema;
-use lance::session::Session;
 use lance::{Dataset, Error};
 use mnemon_adapters::external_index::{Generation, ServerError};
 use mnemon_core::StoreError;
 
 use super::Lance;
-use crate::{rows, schema};
+use crate::{home, rows, s3, schema};
 
-/// Bytes of the caches of indexes and of metadata at the most.
-const INDEX_CACHE_BYTES: usize = 16 << 20;
-const METADATA_CACHE_BYTES: usize = 64 << 20;
 /// How often a read begins again because its version was removed.
 const READS: usize = 3;
 /// Characters of Lance's own words in an error.
 const SAID_CHARS: usize = 300;
 
-/// The caches of a process.
-pub(super) fn session() -> Arc<Session> {
-    let registry = Arc::default();
-    Arc::new(Session::new(
-        INDEX_CACHE_BYTES,
-        METADATA_CACHE_BYTES,
-        registry,
-    ))
+/// Why a table was not changed.
+pub(super) enum Failure {
+    Lance(Error),
+    Server(ServerError),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Lance(error)
+    }
+}
+
+impl From<ServerError> for Failure {
+    fn from(error: ServerError) -> Self {
+        Self::Server(error)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Server(error.into())
+    }
 }
 
 impl Lance {
-    fn uri(&self, generation: &Generation) -> String {
-        self.folder.table(generation).to_string_lossy().into_owned()
-    }
-
     pub(super) async fn make_table(&self, generation: &Generation) -> Result<(), ServerError> {
         let params = WriteParams {
             mode: WriteMode::Create,
-            session: Some(self.session.clone()),
+            session: Some(self.home.session()),
+            commit_handler: self.home.commits(),
             ..WriteParams::default()
         };
-        let uri = self.uri(generation);
+        let uri = self.home.table(generation);
         let made = InsertBuilder::new(uri.as_str()).with_params(&params);
         let made = made.execute(vec![rows::nothing()]).await;
         made.map_err(|error| self.lance_failed(&error))?;
@@ -61,18 +64,24 @@ impl Lance {
         let opened = match known {
             Some((_, mut table)) => table.checkout_latest().await.map(|()| table),
             None => {
-                let uri = self.uri(generation);
-                let builder = DatasetBuilder::from_uri(uri).with_session(self.session.clone());
-                builder.load().await
+                let builder = DatasetBuilder::from_uri(self.home.table(generation));
+                let builder = builder.with_session(self.home.session());
+                match self.home.commits() {
+                    Some(commits) => builder.with_commit_handler(commits).load().await,
+                    None => builder.load().await,
+                }
             }
         };
-        let table = opened.map_err(|error| self.failed(generation, &error))?;
+        let table = match opened {
+            Ok(table) => table,
+            Err(error) => return Err(self.failed(generation, &error).await),
+        };
         if let Some(column) = schema::difference(&Schema::from(table.schema())) {
             let what = format!(
                 "the table has another column `{column}`; run `mnemon index rebuild`, or name \
-                 another folder"
+                 another place"
             );
-            return Err(self.folder.foreign(what).into());
+            return Err(home::foreign(self.home.place(), what).into());
         }
         self.remember(generation, &table);
         Ok(table)
@@ -99,83 +108,84 @@ impl Lance {
             let newest = table.latest_version_id().await;
             let is_old = newest.is_ok_and(|newest| newest != version);
             if attempt == READS || !is_old {
-                return Err(self.failed(generation, &error));
+                return Err(self.failed(generation, &error).await);
             }
             attempt += 1;
         }
     }
 
-    /// Compacts the table if it is time to. The caller holds the lock.
+    /// Compacts the table if it is time to. The caller has the turn.
     pub(super) async fn tidy_if_due(
         &self,
         generation: &Generation,
         table: &Dataset,
     ) -> Result<(), ServerError> {
-        let versions = table.count_versions().await;
-        let versions = versions.map_err(|error| self.failed(generation, &error))?;
-        match versions > self.upkeep.versions_most {
-            true => self.tidy(generation).await,
-            false => Ok(self.sync(generation)?),
+        match table.count_versions().await {
+            Ok(versions) if versions > self.upkeep.versions_most => self.tidy(generation).await,
+            Ok(_) => Ok(self.home.sync(generation)?),
+            Err(error) => Err(self.failed(generation, &error).await),
         }
     }
 
-    /// Merges small files, drops deleted rows of files that have many, and removes old versions. The caller holds the lock.
+    /// Merges small files, drops deleted rows of files that have many, and removes old versions. The caller
+    /// has the turn.
     pub(super) async fn tidy(&self, generation: &Generation) -> Result<(), ServerError> {
-        let failed = |error: Error| self.failed(generation, &error);
-        let mut table = self.table(generation).await?;
+        let table = self.table(generation).await?;
+        match self.compacted(generation, table).await {
+            Ok(()) => Ok(()),
+            // Another process has written meanwhile. It compacts the table if that is still necessary.
+            Err(Failure::Lance(error)) if s3::is_conflict(&error) => Ok(()),
+            Err(failure) => Err(self.explained(generation, failure).await),
+        }
+    }
+
+    async fn compacted(&self, generation: &Generation, mut table: Dataset) -> Result<(), Failure> {
         let options = CompactionOptions {
             target_rows_per_fragment: self.upkeep.rows_per_file,
             num_threads: Some(1),
             ..CompactionOptions::default()
         };
-        compact_files(&mut table, options, None)
-            .await
-            .map_err(failed)?;
+        compact_files(&mut table, options, None).await?;
         self.remember(generation, &table);
         // Old files are removed only when those that replace them are durable.
-        self.sync(generation)?;
+        self.home.sync(generation)?;
         let kept = CleanupPolicyBuilder::default();
         let kept = kept.retain_n_versions(&table, self.upkeep.versions_kept);
-        // Nothing is being written, so files without a version were left by a process that died.
-        let policy = kept.await.map_err(failed)?.delete_unverified(true);
-        table
-            .cleanup_with_policy(policy.build())
-            .await
-            .map_err(failed)?;
+        // Where nothing is being written, files without a version were left by a process that died.
+        // Elsewhere Lance removes them after a week.
+        let policy = kept.await?.delete_unverified(self.home.takes_turns());
+        table.cleanup_with_policy(policy.build()).await?;
         Ok(())
     }
 
     /// Compacts the table now, for tests of processes that die meanwhile.
     #[doc(hidden)]
     pub async fn compact(&self, generation: &Generation) -> Result<(), ServerError> {
-        let _locked = self.folder.lock().await?;
+        let _turn = self.home.turn().await?;
         self.tidy(generation).await
     }
 
-    fn sync(&self, generation: &Generation) -> Result<(), StoreError> {
-        let mut synced = self.synced.lock().unwrap_or_else(PoisonError::into_inner);
-        self.folder.sync(generation, &mut synced)
+    pub(super) async fn explained(&self, generation: &Generation, failure: Failure) -> ServerError {
+        match failure {
+            Failure::Lance(error) => self.failed(generation, &error).await,
+            Failure::Server(error) => error,
+        }
     }
 
-    pub(super) fn failed(&self, generation: &Generation, error: &Error) -> ServerError {
-        match self.folder.has(generation) {
-            true => self.lance_failed(error).into(),
-            false => ServerError::Gone,
+    async fn failed(&self, generation: &Generation, error: &Error) -> ServerError {
+        match self.home.has(generation).await {
+            Ok(true) => self.lance_failed(error).into(),
+            Ok(false) => ServerError::Gone,
+            Err(error) => error.into(),
         }
     }
 
     fn lance_failed(&self, error: &Error) -> StoreError {
-        let mut source: Option<&dyn std::error::Error> = error.source();
-        while let Some(inner) = source {
-            if let Some(io) = inner.downcast_ref::<io::Error>() {
-                let again = io::Error::new(io.kind(), io.to_string());
-                let what = "cannot use a table (`mnemon index rebuild` makes a new one)";
-                return self.folder.failed(what, again);
-            }
-            source = inner.source();
+        if let Some(known) = self.home.cause(error) {
+            return known;
         }
         let said: String = error.to_string().chars().take(SAID_CHARS).collect();
-        let place = self.folder.place().to_owned();
+        let place = self.home.place().to_owned();
         let repair = "run `mnemon index rebuild`";
         match error {
             Error::CorruptFile { .. } | Error::DatasetNotFound { .. } | Error::NotFound { .. } => {

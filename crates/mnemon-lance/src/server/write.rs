@@ -2,54 +2,79 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::TryStreamExt;
 use lance::dataset::{
-    InsertBuilder, MergeInsertBuilder, NewColumnTransform, WhenMatched, WhenNotMatched, WriteMode,
-    WriteParams,
+    DeleteBuilder, InsertBuilder, MergeInsertBuilder, NewColumnTransform, WhenMatched,
+    WhenNotMatched, WriteMode, WriteParams,
 };
 use lance::deps::arrow_array::RecordBatch;
 use lance::deps::arrow_schema::{Field, Schema};
 use lance::{Dataset, Result};
-use mnemon_adapters::external_index::{DocumentChange, Generation, ServerError};
+use mnemon_adapters::external_index::{DocumentChange, Generation, ServerError, unavailable};
 use mnemon_core::embed::ModelId;
 use mnemon_core::{StoreError, Tenant};
 
 use super::Lance;
+use super::table::Failure;
 use crate::rows::{self, Row};
-use crate::{filter, schema};
+use crate::{filter, s3, schema};
+
+/// How often a write begins again because another process has written.
+const CONFLICTS: u64 = 20;
+/// The longest wait before that, in milliseconds; it grows with each attempt.
+const PAUSE_MS: u64 = 20;
 
 impl Lance {
-    /// The caller holds the lock. Documents that are put and those that are deleted are a commit each.
+    /// The caller has the turn. Where processes do not take turns, a write that came too late is repeated.
     pub(super) async fn write_changes(
         &self,
         generation: &Generation,
         tenant: &Tenant,
-        mut changes: Vec<DocumentChange>,
+        changes: Vec<DocumentChange>,
     ) -> std::result::Result<(), ServerError> {
-        let failed = |error| self.failed(generation, &error);
+        for attempt in 1..=CONFLICTS {
+            match self.write_once(generation, tenant, changes.clone()).await {
+                Ok(table) => return self.tidy_if_due(generation, &table).await,
+                Err(Failure::Lance(error)) if s3::is_conflict(&error) => {
+                    let pause = fastrand::u64(..PAUSE_MS * attempt);
+                    tokio::time::sleep(Duration::from_millis(pause)).await;
+                }
+                Err(failure) => return Err(self.explained(generation, failure).await),
+            }
+        }
+        let what = "other processes write to the index all the time; try again";
+        Err(unavailable(self.home.place(), what, "commits came too late").into())
+    }
+
+    /// Documents that are put and those that are deleted are a commit each. A document that is newer than
+    /// its change stays, because no commit may lie between reading the versions and these commits.
+    async fn write_once(
+        &self,
+        generation: &Generation,
+        tenant: &Tenant,
+        mut changes: Vec<DocumentChange>,
+    ) -> std::result::Result<Dataset, Failure> {
         let table = self.table(generation).await?;
-        let known = versions(&table, tenant, &changes).await.map_err(failed)?;
+        let known = versions(&table, tenant, &changes).await?;
         changes.retain(|change| {
             let version = known.get(change.id().as_str());
             version.is_none_or(|version| *version <= change.version())
         });
-        let table = self.add_models(generation, table, &changes).await?;
-        let table = put(table, tenant, &changes, &known).await.map_err(failed)?;
-        let table = delete(table, tenant, &changes, &known)
-            .await
-            .map_err(failed)?;
+        let table = self.add_models(table, &changes).await?;
+        let table = put(table, tenant, &changes, &known).await?;
+        let table = delete(table, tenant, &changes, &known).await?;
         self.remember(generation, &table);
-        self.tidy_if_due(generation, &table).await
+        Ok(table)
     }
 
     /// Adds columns for the vectors of models that the table does not have.
     async fn add_models(
         &self,
-        generation: &Generation,
         mut table: Dataset,
         changes: &[DocumentChange],
-    ) -> std::result::Result<Dataset, ServerError> {
+    ) -> std::result::Result<Dataset, Failure> {
         let there = Schema::from(table.schema());
         let missing = |model: &&ModelId| {
             let column = schema::vector_column(model);
@@ -70,22 +95,18 @@ impl Lance {
         if !fields.is_empty() {
             let fields = Schema::new(fields.into_values().collect::<Vec<Field>>());
             let added = NewColumnTransform::AllNulls(Arc::new(fields));
-            let added = table.add_columns(added, None, None).await;
-            added.map_err(|error| self.failed(generation, &error))?;
+            table.add_columns(added, None, None).await?;
         }
         Ok(table)
     }
 
     fn too_many_models(&self, count: usize) -> StoreError {
         let most = schema::MODELS;
-        StoreError::Unavailable {
-            place: self.folder.place().to_owned(),
-            what: format!(
-                "vectors of {count} models, and an index holds those of {most}; embed the records \
-                 with one model (`mnemon reembed`) and run `mnemon index rebuild`"
-            ),
-            source: "too many models".into(),
-        }
+        let what = format!(
+            "vectors of {count} models, and an index holds those of {most}; embed the records with \
+             one model (`mnemon reembed`) and run `mnemon index rebuild`"
+        );
+        unavailable(self.home.place(), what, "too many models")
     }
 }
 
@@ -148,7 +169,8 @@ async fn merge(table: Dataset, batch: RecordBatch) -> Result<Dataset> {
     let mut merge = MergeInsertBuilder::try_new(Arc::new(table), keys)?;
     merge
         .when_matched(WhenMatched::UpdateAll)
-        .when_not_matched(WhenNotMatched::InsertAll);
+        .when_not_matched(WhenNotMatched::InsertAll)
+        .conflict_retries(0);
     let (table, _) = merge.try_build()?.execute_batches(vec![batch]).await?;
     Ok(Arc::unwrap_or_clone(table))
 }
@@ -164,7 +186,7 @@ async fn append(table: Dataset, batch: RecordBatch) -> Result<Dataset> {
 }
 
 async fn delete(
-    mut table: Dataset,
+    table: Dataset,
     tenant: &Tenant,
     changes: &[DocumentChange],
     known: &HashMap<String, u64>,
@@ -174,9 +196,10 @@ async fn delete(
         DocumentChange::Put(_) => None,
     });
     let deleted: Vec<&str> = deleted.filter(|id| known.contains_key(*id)).collect();
-    if !deleted.is_empty() {
-        let wanted = filter::ids(tenant, deleted);
-        table.delete(&wanted).await?;
+    if deleted.is_empty() {
+        return Ok(table);
     }
-    Ok(table)
+    let delete = DeleteBuilder::new(Arc::new(table), filter::ids(tenant, deleted));
+    let done = delete.conflict_retries(0).execute().await?;
+    Ok(Arc::unwrap_or_clone(done.new_dataset))
 }

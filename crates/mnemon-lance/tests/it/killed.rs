@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use mnemon_adapters::external_index::{DocumentChange, ExternalIndex, IndexServer, Watermark};
 use mnemon_core::{Backend, SearchIndex, Tenant};
@@ -14,26 +15,44 @@ use mnemon_testkit::index_operations::{Random, ids_of, operate, put, words};
 use mnemon_testkit::make::{at, grant, id};
 
 use crate::upkeep::files;
-use crate::{OFTEN, server_at};
+use crate::{OFTEN, server_at, server_of};
 
-/// Operations of a run, and new files after which a process is killed at the latest.
-const SHORT: (usize, u64) = (300, 50);
-const FULL: (usize, u64) = (10_000, 400);
+/// Operations of a run.
+const SHORT: usize = 300;
+const FULL: usize = 10_000;
+/// New files after which a process is killed at the latest. A search that follows makes about six.
+const FILES: u64 = 50;
+const FILES_FULL: u64 = 400;
+/// The wait between two looks at a process.
+pub(crate) const POLL: Duration = Duration::from_millis(1);
 const QUERY: &str = "tea milk cup coffee";
 
 fn store_url(place: &Path) -> String {
     format!("sqlite:{}", place.join("m.db").display())
 }
 
+/// Prepares a folder for processes that share a store and an index.
+pub(crate) fn prepare(place: &Path, index: &str) {
+    fs::write(place.join(DONE), "").unwrap();
+    fs::write(place.join(INDEX), index).unwrap();
+}
+
+/// The same with the index in the folder.
+fn prepare_with_tables(place: &Path) -> PathBuf {
+    let folder = place.join("vectors");
+    prepare(place, &format!("lance:{}", folder.display()));
+    folder
+}
+
 fn opened(place: &Path) -> (Backend, ExternalIndex) {
     let backend = mnemon_adapters::open(&store_url(place)).unwrap().backend;
     let replica = mnemon_adapters::open_replica(&store_url(place)).unwrap();
-    let server = server_at(&place.join("vectors"));
+    let server = server_of(&fs::read_to_string(place.join(INDEX)).unwrap());
     (backend, ExternalIndex::new(replica, Arc::new(server)))
 }
 
 /// Starts a test of this file as a process with work to do.
-fn start(test: &str, place: &Path, number: u64) -> Child {
+pub(crate) fn start(test: &str, place: &Path, number: u64) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args([&format!("killed::{test}"), "--exact", "--nocapture"])
         .env("MNEMON_TEST_PLACE", place)
@@ -79,7 +98,8 @@ fn kill_after(mut child: Child, folder: &Path, files: usize) -> bool {
             child.wait().unwrap();
             return true;
         }
-        std::thread::yield_now();
+        // The process needs the processor more than this loop does.
+        std::thread::sleep(POLL);
     }
 }
 
@@ -106,18 +126,25 @@ async fn child_that_operates() {
     }
 }
 
-/// A file with a byte for each operation that was done.
+/// A file with a byte for each operation that was done, and one with the URL of the index.
 const DONE: &str = "operations";
+const INDEX: &str = "index";
 
-fn extent() -> (usize, u64) {
+/// How many operations were done.
+pub(crate) fn operations_of(place: &Path) -> usize {
+    fs::metadata(place.join(DONE)).unwrap().len() as usize
+}
+
+/// A number of a short run, or of a full one.
+pub(crate) fn operations<T>(short: T, full: T) -> T {
     match std::env::var_os("MNEMON_TEST_FULL") {
-        Some(_) => FULL,
-        None => SHORT,
+        Some(_) => full,
+        None => short,
     }
 }
 
 /// After catching up, index and store agree exactly.
-async fn assert_agreement(place: &Path, now: i64) {
+pub(crate) async fn assert_agreement(place: &Path, now: i64) {
     let (backend, index) = opened(place);
     let g = grant(at(now));
     let ours = index.find(&g, &words(QUERY)).await.unwrap();
@@ -139,11 +166,10 @@ async fn assert_agreement(place: &Path, now: i64) {
 #[tokio::test]
 async fn random_operations_and_kills_end_in_agreement() {
     let place = tempfile::tempdir().unwrap();
-    let folder = place.path().join("vectors");
-    fs::write(place.path().join(DONE), "").unwrap();
-    let done = || fs::read(place.path().join(DONE)).unwrap().len();
+    let folder = prepare_with_tables(place.path());
+    let done = || operations_of(place.path());
     let mut random = Random(7);
-    let (wanted, most) = extent();
+    let (wanted, most) = (operations(SHORT, FULL), operations(FILES, FILES_FULL));
     let (mut processes, mut killed) = (0, 0);
     while done() < wanted {
         processes += 1;
@@ -177,7 +203,7 @@ async fn child_that_compacts() {
 #[tokio::test]
 async fn a_compaction_that_is_killed_loses_nothing_and_leaves_nothing() {
     let place = tempfile::tempdir().unwrap();
-    let folder = place.path().join("vectors");
+    let folder = prepare_with_tables(place.path());
     let mut killed = 0;
     for round in 0..4 {
         let (backend, index) = opened(place.path());
@@ -215,6 +241,7 @@ async fn a_compaction_that_is_killed_loses_nothing_and_leaves_nothing() {
 #[tokio::test]
 async fn a_write_that_is_repeated_changes_nothing() {
     let place = tempfile::tempdir().unwrap();
+    prepare_with_tables(place.path());
     let (backend, index) = opened(place.path());
     put(&*backend.store, "a", "green tea").await;
     put(&*backend.store, "b", "black tea").await;

@@ -9,7 +9,9 @@
 )]
 
 mod answers;
+mod buckets;
 mod killed;
+mod program;
 mod readers;
 mod refusals;
 mod upkeep;
@@ -63,8 +65,12 @@ impl Indexed {
 }
 
 fn server_at(folder: &Path) -> Lance {
-    let url = format!("lance:{}", folder.display());
-    Lance::new(&IndexUrl::parse(&url).unwrap()).with_upkeep(OFTEN)
+    server_of(&format!("lance:{}", folder.display()))
+}
+
+fn server_of(url: &str) -> Lance {
+    let server = Lance::new(&IndexUrl::parse(url).unwrap());
+    server.unwrap().with_upkeep(OFTEN)
 }
 
 fn index_at<S: Replica + 'static>(store: &Arc<S>, folder: &Path) -> ExternalIndex {

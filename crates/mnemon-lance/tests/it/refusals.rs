@@ -129,7 +129,7 @@ async fn a_process_that_writes_too_long_is_reported() {
     lock.lock().unwrap();
     let mut url = IndexUrl::parse(&format!("lance:{}", indexed.folder().display())).unwrap();
     url.timeout = std::time::Duration::from_millis(20);
-    let server = Lance::new(&url);
+    let server = Lance::new(&url).unwrap();
     let generation = server.current().await.unwrap();
     let gone = DocumentChange::Delete {
         id: id("a"),

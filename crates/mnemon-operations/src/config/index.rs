@@ -11,7 +11,7 @@ keys! {
 /// The index of the store itself.
 pub const BUILTIN: &str = "builtin";
 
-/// The scheme of an index in a folder.
+/// The scheme of an index in tables.
 const LANCE: &str = "lance:";
 
 /// The index that searches use, and the credentials of its server.
@@ -40,7 +40,7 @@ impl IndexSettings {
         Ok(Self {
             url: layers.read_settled(&INDEX, BUILTIN.to_owned(), parse, |url, origin| {
                 // A folder of tables is found like a store: beside the file that names it.
-                if url.starts_with(LANCE) {
+                if url.starts_with(LANCE) && !is_object_store(url) {
                     *url = env.settle(url, super::beside(origin));
                 }
             })?,
@@ -66,16 +66,24 @@ impl IndexSettings {
     }
 }
 
+/// Whether tables are in an object store: `lance:s3://…`, but not `lance:///FOLDER`.
+fn is_object_store(url: &str) -> bool {
+    url.strip_prefix(LANCE)
+        .is_some_and(|rest| rest.contains("://"))
+}
+
 /// The wiring knows the servers.
 fn parse(text: &str) -> Result<String, String> {
     let is_server = text.contains("://") && !text.contains('@');
-    match text == BUILTIN || text.starts_with(LANCE) || is_server {
+    let is_folder = text.starts_with(LANCE) && !is_object_store(text);
+    match text == BUILTIN || is_folder || is_server {
         true => Ok(text.to_owned()),
         // The message does not repeat the text: it may hold a password.
         false => Err(format!(
-            "write \"{BUILTIN}\", lance:FOLDER, opensearch://HOST:PORT/NAME or \
-             milvus://HOST:PORT/NAME; the user and the password come from MNEMON_INDEX_USER and \
-             MNEMON_INDEX_PASSWORD"
+            "write \"{BUILTIN}\", lance:FOLDER, lance:s3://BUCKET/PATH, \
+             opensearch://HOST:PORT/NAME or milvus://HOST:PORT/NAME; the user and the password come \
+             from MNEMON_INDEX_USER and MNEMON_INDEX_PASSWORD, the keys of a bucket from \
+             AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         )),
     }
 }

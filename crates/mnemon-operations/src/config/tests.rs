@@ -158,7 +158,19 @@ fn a_relative_path_in_a_file_begins_at_the_file() {
     let beside = format!("lance:{}/vectors", folder.path().display());
     assert_eq!(index("lance:vectors"), beside);
     assert_eq!(index("lance:/vectors"), "lance:/vectors");
-    assert_eq!(index("milvus://h/vectors"), "milvus://h/vectors");
+    for other in ["milvus://h/vectors", "lance:s3://bucket/vectors"] {
+        assert_eq!(index(other), other);
+    }
+}
+
+#[test]
+fn keys_in_the_url_of_an_index_are_refused_and_not_repeated() {
+    for url in ["lance:s3://id:secret@bucket/p", "milvus://id:secret@h/n"] {
+        let error = with_file(&format!("index = \"{url}\"")).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("AWS_SECRET_ACCESS_KEY"), "{error}");
+        assert!(!error.contains("secret@"), "{error}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The index in a search server, or in a folder of tables.
+//! The index in a search server, or in a folder or a bucket of tables.
 
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ fn milvus(_: &IndexUrl, _: &IndexAccess) -> Result<Arc<dyn IndexServer>, Error> 
 
 #[cfg(feature = "lance")]
 fn lance(url: &IndexUrl) -> Result<Arc<dyn IndexServer>, Error> {
-    Ok(Arc::new(mnemon_lance::Lance::new(url)))
+    Ok(Arc::new(mnemon_lance::Lance::new(url)?))
 }
 
 #[cfg(not(feature = "lance"))]

@@ -88,7 +88,9 @@ fn score(query: &Value, doc: &Doc, corpus: &Corpus<'_>) -> Option<f64> {
         return Some(0.0);
     };
     assert_eq!(clause["minimum_should_match"], 1);
-    let scores = should.iter().filter_map(|term| bm25(term, doc, corpus));
+    let tokens = tokens(doc, "terms");
+    let scores = should.iter();
+    let scores = scores.filter_map(|term| bm25(term, &tokens, corpus));
     scores.reduce(|sum, score| sum + score)
 }
 
@@ -110,11 +112,16 @@ struct Corpus<'a> {
 }
 
 impl<'a> Corpus<'a> {
-    fn of(docs: &'a BTreeMap<String, Doc>) -> Self {
+    /// With counts of the tokens that a search looks for.
+    fn of(docs: &'a BTreeMap<String, Doc>, query: &Value) -> Self {
+        let should = query["bool"]["should"].as_array().into_iter().flatten();
+        let wanted = should.filter_map(|term| only(&term["term"]).1["value"].as_str());
+        let wanted: BTreeSet<&str> = wanted.collect();
         let (mut length, mut having) = (0, HashMap::new());
-        for doc in docs.values() {
-            let tokens = tokens(doc, "terms");
+        for doc in docs.values().filter(|_| !wanted.is_empty()) {
+            let mut tokens = tokens(doc, "terms");
             length += tokens.len();
+            tokens.retain(|token| wanted.contains(token));
             for token in tokens.into_iter().collect::<BTreeSet<&str>>() {
                 *having.entry(token).or_default() += 1.0;
             }
@@ -128,11 +135,10 @@ impl<'a> Corpus<'a> {
     }
 }
 
-fn bm25(term: &Value, doc: &Doc, corpus: &Corpus<'_>) -> Option<f64> {
+fn bm25(term: &Value, tokens: &[&str], corpus: &Corpus<'_>) -> Option<f64> {
     let (field, term) = only(&term["term"]);
     assert_eq!(field, "terms");
     let wanted = term["value"].as_str().unwrap();
-    let tokens = tokens(doc, field);
     let own = tokens.iter().filter(|it| **it == wanted).count() as f64;
     let having = *corpus.having.get(wanted).filter(|_| own > 0.0)?;
     let idf = (1.0 + (corpus.docs - having + 0.5) / (having + 0.5)).ln();
@@ -160,7 +166,7 @@ pub(super) fn search(search: &Value, docs: &BTreeMap<String, Doc>) -> Value {
         "{search}"
     );
     let query = &search["query"];
-    let corpus = Corpus::of(docs);
+    let corpus = Corpus::of(docs, query);
     let found = docs.values();
     let mut found: Vec<(f64, &Doc)> = found
         .filter_map(|doc| Some((score(query, doc, &corpus)?, doc)))
