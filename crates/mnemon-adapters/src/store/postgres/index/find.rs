@@ -41,14 +41,16 @@ const BEGIN_NEAR: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
     SET LOCAL enable_mergejoin = off; SET LOCAL hnsw.ef_search = 160;
     SET LOCAL hnsw.iterative_scan = relaxed_order";
 
+/// The numbers of tenants and models whose vectors this process brings into their index; with a time, it
+/// may look again from then on.
+type BringingIn = HashMap<(i64, i64), Option<Instant>>;
+
 /// Searches tenants in the database.
 pub(in crate::store::postgres) struct DatabaseIndex {
     pool: Arc<Pool>,
     standby: Option<Arc<Standby>>,
     samples: Samples,
-    /// The numbers of tenants and models whose vectors this process brings into their index; with a
-    /// time, it may look again from then on.
-    bringing_in: Arc<Mutex<HashMap<(i64, i64), Option<Instant>>>>,
+    bringing_in: Arc<Mutex<BringingIn>>,
 }
 
 /// A model that the database knows.
