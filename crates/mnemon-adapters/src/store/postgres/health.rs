@@ -65,6 +65,12 @@ async fn vectors(lease: &mut Lease, address: &Address) -> Result<Finding, Failur
         (true, Pgvector::Installed(version)) => match unfilled(lease).await? {
             0 => match unindexed(lease, address).await? {
                 0 => format!("pgvector {version}"),
+                lacking if near::indexes(lease).await? >= near::MOST_INDEXES => format!(
+                    "pgvector {version}, but {lacking} vectors are in no index, as there are {most} \
+                     already. They are compared one by one, the newest 20000 if a tenant has more; \
+                     drop an index `mnemon.search_nearest_MODEL_TENANT` that is not needed",
+                    most = near::MOST_INDEXES
+                ),
                 lacking => format!(
                     "pgvector {version}, but {lacking} vectors are not in their index yet; a search \
                      of their tenant adds them, and the log of the database says why if that \

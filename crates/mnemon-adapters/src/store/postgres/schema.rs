@@ -198,23 +198,11 @@ const V3: &str = "
 CREATE INDEX records_kind ON mnemon.records (tenant, kind, created, seq);
 ";
 
-/// Vectors enter the HNSW index of their model later, many at once: `indexed` says which are in it. The
-/// indexes of before had all vectors, each from the moment when it was written. The columns of the
-/// new index are sums, so that statements can choose it.
-const V4: &str = "
-ALTER TABLE mnemon.search ADD COLUMN indexed boolean NOT NULL DEFAULT false;
-CREATE INDEX search_unindexed ON mnemon.search ((tenant + 0), (model + 0), seq) WHERE NOT indexed;
-DO $$
-DECLARE
-    old regclass;
-BEGIN
-    FOR old IN SELECT to_regclass('mnemon.search_near_' || num) FROM mnemon.models LOOP
-        IF old IS NOT NULL THEN
-            EXECUTE format('DROP INDEX %s', old);
-        END IF;
-    END LOOP;
-END $$;
-";
+/// Vectors enter the HNSW index of their tenant later, many at once: `indexed` says which are in it. Up
+/// to version 3 one index had the vectors of all tenants; a start drops it ([`near`]).
+///
+/// [`near`]: super::index::near
+const V4: &str = "ALTER TABLE mnemon.search ADD COLUMN indexed boolean NOT NULL DEFAULT false;";
 
 /// The version of the database; 0 before our tables were made. Asks the catalogue's tables: its
 /// functions may answer from a cache that is older than the lock around a migration.

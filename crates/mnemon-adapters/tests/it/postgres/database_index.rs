@@ -343,7 +343,7 @@ fn no_index_is_built_if_there_are_too_many() {
     }
     assert_eq!(unindexed(&url), 50);
     let said = vectors_finding(&place.url());
-    assert!(said.contains("50 vectors are not in their index"), "{said}");
+    assert!(said.contains("50 vectors are in no index"), "{said}");
     assert!(!has_index(&url));
     place.database.run("DROP INDEX mnemon.search_nearest_1_2");
     until_indexed(&place, &backend, 0);

@@ -233,7 +233,7 @@ impl<'a> Scope<'a> {
                     UNION ALL
                     SELECT s.seq, {distance} FROM (
                         SELECT s.seq, s.near FROM mnemon.search s {join}
-                        WHERE s.tenant + 0 = {OWN} AND s.model + 0 = {model} AND NOT s.indexed
+                        WHERE s.tenant = {OWN} AND s.model = {model} AND NOT s.indexed
                             AND {conditions}
                         ORDER BY s.seq DESC LIMIT {COMPARED}) s) n
                  ORDER BY n.distance LIMIT ${limit}"

@@ -206,7 +206,12 @@ impl DatabaseIndex {
         let check = check.transpose()?.flatten();
         let calls = plan.as_ref().map_or(&[][..], |plan| &plan.calls);
         let calls: Vec<&Call> = check.iter().chain(calls).collect();
-        let (begun, mut answers) = self.begin(&mut lease, grant, &calls).await?;
+        let begun = self.begin(&mut lease, grant, &calls).await;
+        if begun.is_err() {
+            // The guess may be at fault, if an index was dropped: the next search does without.
+            self.samples.forget(grant, &search.audience());
+        }
+        let (begun, mut answers) = begun?;
         let Some(begun) = begun.filter(|begun| begun.moment.has_seen(&at_least)) else {
             lease.end("ROLLBACK").await?;
             return Ok(None);
@@ -345,14 +350,15 @@ impl DatabaseIndex {
         })
     }
 
-    /// Brings vectors into the index of their model while searches go on, once at a time, if more than
-    /// `most` are not in it.
+    /// Brings vectors into the index of their tenant while searches go on, if more than `most` are not
+    /// in it. A process does it for one tenant at a time, so that it takes no more than one connection.
     fn bring_in(&self, vectors: near::Vectors, most: usize) {
         let key = (vectors.tenant_number, vectors.model);
         let mut bringing_in = lock(&self.bringing_in);
         let now = Instant::now();
         bringing_in.retain(|_, again| again.is_none_or(|again| now < again));
-        if bringing_in.contains_key(&key) {
+        let is_busy = bringing_in.values().any(Option::is_none);
+        if is_busy || bringing_in.contains_key(&key) {
             return;
         }
         bringing_in.insert(key, None);

@@ -1,4 +1,4 @@
-//! Vectors in pgvector: a column of half-precision vectors, and an HNSW index for each model.
+//! Vectors in pgvector: a column of half-precision vectors, and HNSW indexes of them.
 //!
 //! The column is there if the server has the extension. Records may be older than the column, or come
 //! from a server that does not know it yet: an index lists vectors that are not in the column, upkeep
@@ -20,7 +20,7 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 use super::candidates::COMPARED;
 use crate::store::postgres::errors::Failure;
-use crate::store::postgres::pool::{Call, Lease, Pool};
+use crate::store::postgres::pool::{Call, Lease, PATIENCE, Pool};
 use crate::store::postgres::reads::{OWN, call};
 use crate::store::postgres::schema::MIGRATION_LOCK;
 use crate::store::postgres::view::{count, number};
@@ -34,8 +34,20 @@ const OLDEST: (u32, u32) = (0, 8);
 const UNFILLED: &str = "search_unfilled";
 /// Its columns and its condition.
 const UNFILLED_COLUMNS: &str = "(tenant, seq) WHERE near IS NULL AND model IS NOT NULL";
-/// Tenants and models that have an index, at the most: each write looks at all of them.
-const MOST_INDEXES: u64 = 100;
+/// The index of the vectors that are not in the HNSW index of their tenant.
+const UNINDEXED: &str = "search_unindexed";
+const UNINDEXED_COLUMNS: &str = "(tenant, model, seq) WHERE NOT indexed AND model IS NOT NULL";
+/// HNSW indexes of all tenants, as version 3 made them: they make every write slow. Servers of that
+/// version that still run build them again.
+const OLD_INDEXES: &str = "FROM pg_class c JOIN pg_am a ON a.oid = c.relam
+    WHERE c.relnamespace = 'mnemon'::regnamespace AND a.amname = 'hnsw'
+        AND c.relname ~ 'near_[0-9]+$' AND NOT c.relispartition";
+/// HNSW indexes at the most, those of partitions counted: each write looks at all of them.
+pub(in crate::store::postgres) const MOST_INDEXES: u64 = 100;
+/// The end of their names.
+const NEAREST: &str = "nearest_[0-9]+_[0-9]+$";
+/// After this time another tenant may have its turn.
+const MOST_TIME: Duration = Duration::from_secs(300);
 /// How long a start waits until another server has built it, and how often it looks.
 const MOST_WAIT: Duration = Duration::from_secs(600);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -158,15 +170,19 @@ pub(in crate::store::postgres) fn is_new_enough(version: &str) -> bool {
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= OLDEST
 }
 
-/// Whether the table has the column and the complete index of the records that lack it.
+/// Whether the table has the column, and the complete indexes of the vectors that are not in it and of
+/// those that are in no HNSW index.
 pub(in crate::store::postgres) async fn is_ready(lease: &mut Lease) -> Result<bool, Failure> {
-    Ok(has_column(lease).await? && is_valid(lease, UNFILLED).await?)
+    Ok(has_column(lease).await?
+        && is_valid(lease, UNFILLED).await?
+        && is_valid(lease, UNINDEXED).await?)
 }
 
 /// Makes the column and the index of the records that lack it, where the server has pgvector.
 /// Failing to do so is not an error: the store works without them.
 pub(in crate::store::postgres) async fn prepare(pool: &Pool) -> Result<(), Failure> {
     let mut lease = pool.take().await?;
+    drop_old(&mut lease).await?;
     if is_ready(&mut lease).await? {
         pool.set_near(true);
         return Ok(());
@@ -189,7 +205,20 @@ pub(in crate::store::postgres) async fn prepare(pool: &Pool) -> Result<(), Failu
     }
 }
 
-/// Makes the column at once. The index takes a while where there are records, and is built while
+/// Drops the indexes of version 3. A user who does not own them leaves them.
+async fn drop_old(lease: &mut Lease) -> Result<(), Failure> {
+    let there = Call::new(format!("SELECT c.relname::text {OLD_INDEXES}"));
+    for index in lease.all(there).await? {
+        let name: &str = index.try_get(0)?;
+        match lease.batch(&format!("DROP INDEX mnemon.{name}")).await {
+            Err(failure) if failure.is_lost() => return Err(failure),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Makes the column at once. The indexes take a while where there are records, and are built while
 /// others write; another server that starts meanwhile waits for it.
 async fn make(pool: &Pool) -> Result<(), Failure> {
     let mut lease = pool.take().await?;
@@ -203,13 +232,16 @@ async fn make(pool: &Pool) -> Result<(), Failure> {
                 IF pg_relation_size('mnemon.search') + coalesce((SELECT sum(pg_relation_size(relid))
                     FROM pg_partition_tree('mnemon.search')), 0) = 0 THEN
                     CREATE INDEX IF NOT EXISTS {UNFILLED} ON mnemon.search {UNFILLED_COLUMNS};
+                    CREATE INDEX IF NOT EXISTS {UNINDEXED} ON mnemon.search {UNINDEXED_COLUMNS};
                 END IF;
              END $$"
         ))
         .await?;
     let since = Instant::now();
     while !is_ready(&mut lease).await? && since.elapsed() < MOST_WAIT {
-        build_index(pool.take().await?, UNFILLED, UNFILLED_COLUMNS).await?;
+        for (name, columns) in [(UNFILLED, UNFILLED_COLUMNS), (UNINDEXED, UNINDEXED_COLUMNS)] {
+            build_index(pool.take().await?, name, columns).await?;
+        }
         // A statement that waits for the other server would hold up its build.
         tokio::time::sleep(LOOK_AGAIN).await;
     }
@@ -288,7 +320,8 @@ impl Vectors {
 }
 
 /// Brings vectors into their index if more than `most` of them are not in it. Builds the index if it is
-/// missing, unless there are too many. Searches and writes go on meanwhile.
+/// missing, unless there are too many. Searches and writes go on meanwhile. No connection is held
+/// between two steps.
 pub(super) async fn bring_in(
     pool: Arc<Pool>,
     vectors: &Vectors,
@@ -297,30 +330,19 @@ pub(super) async fn bring_in(
     if vectors.dimension > MOST_DIMENSIONS {
         return Ok(());
     }
-    let mut lease = pool.take().await?;
-    lease.keep_to(&vectors.tenant);
-    let indexes = "SELECT count(*), count(*) FILTER (WHERE c.relname = $1) FROM pg_class c
-         JOIN pg_namespace n ON n.oid = c.relnamespace
-         WHERE n.nspname = 'mnemon' AND starts_with(c.relname, 'search_nearest_')";
-    let indexes = Call::new(indexes).with(vectors.index_name());
-    let indexes = lease.one(indexes).await?;
-    let (all, own) = (number(&indexes, 0)?, number(&indexes, 1)?);
-    if own == 0 {
-        if all >= MOST_INDEXES {
+    let (began, mut after) = (Instant::now(), 0);
+    if !has_index(&pool, vectors).await? {
+        if !may_build(&pool).await? {
             return Ok(());
         }
-        let mut after = 0;
-        while let Some(last) = mark(&mut lease, vectors, after, MARKED).await? {
+        while let Some(last) = mark(&pool, vectors, after, MARKED).await? {
             after = last;
         }
     }
-    drop(lease);
     build(&pool, vectors).await?;
-    let mut lease = pool.take().await?;
-    lease.keep_to(&vectors.tenant);
-    let (mut left, mut after) = (most, 0);
-    loop {
-        let waiting = waiting(&mut lease, vectors, left.max(COMPARED)).await?;
+    let mut left = most;
+    while began.elapsed() < MOST_TIME {
+        let waiting = waiting(&pool, vectors, left.max(COMPARED)).await?;
         if waiting <= left {
             return Ok(());
         }
@@ -329,7 +351,7 @@ pub(super) async fn bring_in(
         let is_urgent = waiting > COMPARED;
         for _ in 0..LOOK_AFTER {
             let since = Instant::now();
-            match mark(&mut lease, vectors, after, TAKEN_UP).await? {
+            match mark(&pool, vectors, after, TAKEN_UP).await? {
                 Some(last) => after = last,
                 None => return Ok(()),
             }
@@ -339,13 +361,39 @@ pub(super) async fn bring_in(
             }
         }
     }
+    Ok(())
+}
+
+async fn has_index(pool: &Pool, vectors: &Vectors) -> Result<bool, Failure> {
+    let sql = "SELECT to_regclass('mnemon.' || $1) IS NOT NULL";
+    let call = Call::new(sql).with(vectors.index_name());
+    Ok(pool.take().await?.one(call).await?.try_get(0)?)
+}
+
+/// Whether there may be one more index, and our user may build it.
+async fn may_build(pool: &Pool) -> Result<bool, Failure> {
+    let sql = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class
+         WHERE oid = 'mnemon.search'::regclass";
+    let mut lease = pool.take().await?;
+    let is_owner: bool = lease.one(Call::new(sql)).await?.try_get(0)?;
+    Ok(is_owner && indexes(&mut lease).await? < MOST_INDEXES)
+}
+
+/// How many HNSW indexes there are.
+pub(in crate::store::postgres) async fn indexes(lease: &mut Lease) -> Result<u64, Failure> {
+    let sql = "SELECT count(*) FROM pg_class
+         WHERE relnamespace = 'mnemon'::regnamespace AND relkind = 'i' AND relname ~ $1";
+    let call = Call::new(sql).with(NEAREST.to_owned());
+    number(&lease.one(call).await?, 0)
 }
 
 /// How many vectors are not in the index; of more than `most` one more.
-async fn waiting(lease: &mut Lease, vectors: &Vectors, most: usize) -> Result<usize, Failure> {
+async fn waiting(pool: &Pool, vectors: &Vectors, most: usize) -> Result<usize, Failure> {
     let sql = "SELECT count(*) FROM (SELECT 1 FROM mnemon.search s
-         WHERE s.tenant + 0 = $1 AND s.model + 0 = $2 AND NOT s.indexed LIMIT $3) waiting";
+         WHERE s.tenant = $1 AND s.model = $2 AND NOT s.indexed LIMIT $3) waiting";
     let call = vectors.call(sql).with(count(most + 1));
+    let mut lease = pool.take().await?;
+    lease.keep_to(&vectors.tenant);
     let waiting = number(&lease.one(call).await?, 0)?;
     Ok(usize::try_from(waiting).unwrap_or(usize::MAX))
 }
@@ -355,16 +403,19 @@ async fn waiting(lease: &mut Lease, vectors: &Vectors, most: usize) -> Result<us
 /// last of the numbers; `None` after the last vector. The oldest come first, as searches compare the
 /// newest of those that wait.
 async fn mark(
-    lease: &mut Lease,
+    pool: &Pool,
     vectors: &Vectors,
     after: i64,
     most: usize,
 ) -> Result<Option<i64>, Failure> {
     let sql = "UPDATE mnemon.search s SET indexed = true
          WHERE s.tenant = $1 AND s.seq = ANY(ARRAY(SELECT w.seq FROM mnemon.search w
-            WHERE w.tenant + 0 = $1 AND w.model + 0 = $2 AND NOT w.indexed AND w.seq > $3
+            WHERE w.tenant = $1 AND w.model = $2 AND NOT w.indexed AND w.seq > $3
+                AND w.near IS NOT NULL
             ORDER BY w.seq LIMIT $4 FOR UPDATE SKIP LOCKED)) RETURNING s.seq";
     let calls = [vectors.call(sql).with(after).with(count(most))];
+    let mut lease = pool.take().await?;
+    lease.keep_to(&vectors.tenant);
     let marked = lease.pipeline(Some(BEGIN_MARKS), &calls, Some("COMMIT"));
     let mut last = None;
     for row in marked.await?.iter().flatten() {
@@ -410,7 +461,9 @@ async fn build_index(mut lease: Lease, name: &str, columns: &str) -> Result<(), 
     // The settings of this connection would end it; a connection in a transaction is closed after
     // its call, which also frees the lock.
     lease.never_return();
-    lease.batch("SET statement_timeout = 0").await?;
+    lease
+        .batch("SET statement_timeout = 0; SET lock_timeout = 0")
+        .await?;
     let partitions =
         "SELECT relid::regclass::text, c.relname::text FROM pg_partition_tree('mnemon.search') t
          JOIN pg_class c ON c.oid = t.relid WHERE isleaf";
@@ -424,9 +477,12 @@ async fn build_index(mut lease: Lease, name: &str, columns: &str) -> Result<(), 
         let suffix = name.strip_prefix("search_").unwrap_or(name);
         build_one(&mut lease, table, &format!("{part}_{suffix}"), columns).await?;
     }
+    // Writes wait for this statement, so it must not wait long itself.
     lease
         .batch(&format!(
-            "CREATE INDEX IF NOT EXISTS {name} ON mnemon.search {columns}"
+            "SET lock_timeout = {wait};
+             CREATE INDEX IF NOT EXISTS {name} ON mnemon.search {columns}",
+            wait = PATIENCE.as_millis()
         ))
         .await
 }

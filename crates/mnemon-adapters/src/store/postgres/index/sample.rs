@@ -144,6 +144,11 @@ impl Samples {
         self.lock().get(&key(grant, audience)).cloned()
     }
 
+    /// The next search of the audience knows nothing.
+    pub(super) fn forget(&self, grant: &Grant, audience: &Filter) {
+        self.lock().remove(&key(grant, audience));
+    }
+
     /// What is known of the audience, with a sample that is not too old.
     pub(super) async fn get(
         &self,
