@@ -290,6 +290,31 @@ fn vectors_come_into_their_index_after_they_were_written() {
     until_indexed(&place, &backend, 0);
 }
 
+/// The answers would be the same if all vectors were compared, but slower.
+#[test]
+fn searches_enter_the_indexes_of_vectors() {
+    let place = InDatabase::new(database!(), LOOKED_UP);
+    if !has_pgvector(&place) {
+        return;
+    }
+    let (backend, url) = (place.backend(), place.database.url());
+    let notes = (0..2000).map(|number| (note(&format!("note {number}")), Some(vector(number))));
+    put(&backend, notes.collect());
+    until_indexed(&place, &backend, 0);
+    let entered = "SELECT count(*) FROM pg_stat_user_indexes WHERE idx_scan > 5
+         AND indexrelname IN ('search_nearest_1_1', 'search_unindexed')";
+    let probe = Probe {
+        vectors: vec![vector(7)],
+        ..Probe::new(Filter::all_of_tenant(), 5)
+    };
+    let since = Instant::now();
+    // The database counts with a delay.
+    while rows(&url, entered) != ["2"] {
+        assert_eq!(find(&backend, &probe).len(), 5);
+        assert!(since.elapsed().as_secs() < 60, "all vectors are compared");
+    }
+}
+
 /// An index for all tenants would pass by the vectors of the larger one, and give up.
 #[test]
 fn the_index_of_a_tenant_has_no_vectors_of_others() {
