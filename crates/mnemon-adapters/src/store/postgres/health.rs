@@ -4,6 +4,7 @@ use mnemon_core::StoreError;
 
 use super::errors::Failure;
 use super::index::INDEXED_PER_EXACT;
+use super::index::hnsw;
 use super::index::near::{self, Pgvector};
 use super::pool::{Call, Lease};
 use super::row_security::RowSecurity;
@@ -65,11 +66,11 @@ async fn vectors(lease: &mut Lease, address: &Address) -> Result<Finding, Failur
         (true, Pgvector::Installed(version)) => match unfilled(lease).await? {
             0 => match unindexed(lease, address).await? {
                 0 => format!("pgvector {version}"),
-                lacking if near::indexes(lease).await? >= near::MOST_INDEXES => format!(
+                lacking if hnsw::indexes(lease).await? >= hnsw::MOST_INDEXES => format!(
                     "pgvector {version}, but {lacking} vectors are in no index, as there are {most} \
                      already. They are compared one by one, the newest 20000 if a tenant has more; \
                      drop an index `mnemon.search_nearest_MODEL_TENANT` that is not needed",
-                    most = near::MOST_INDEXES
+                    most = hnsw::MOST_INDEXES
                 ),
                 lacking => format!(
                     "pgvector {version}, but {lacking} vectors are not in their index yet; a search \

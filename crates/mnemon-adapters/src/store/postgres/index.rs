@@ -13,6 +13,7 @@
 mod candidates;
 mod choice;
 mod find;
+pub(super) mod hnsw;
 mod keys;
 mod load;
 pub(super) mod near;

@@ -12,6 +12,7 @@ use tokio_postgres::Row;
 
 use super::candidates::Scope;
 use super::choice::{Choice, Compare, Plan};
+use super::hnsw;
 use super::load::{Candidates, Loaded, describe};
 use super::near;
 use super::sample::{Known, Moment, Sample, Samples};
@@ -338,7 +339,7 @@ impl DatabaseIndex {
             let (compare, wants_index) =
                 compare(search.exact, documents, is_narrowed, model.has_index);
             if wants_index {
-                let vectors = near::Vectors {
+                let vectors = hnsw::Vectors {
                     tenant: grant.tenant().clone(),
                     tenant_number: known.tenant(),
                     model: model.number,
@@ -352,7 +353,7 @@ impl DatabaseIndex {
 
     /// Brings vectors into the index of their tenant while searches go on, if more than `most` are not
     /// in it. A process does it for one tenant at a time, so that it takes no more than one connection.
-    fn bring_in(&self, vectors: near::Vectors, most: usize) {
+    fn bring_in(&self, vectors: hnsw::Vectors, most: usize) {
         let key = (vectors.tenant_number, vectors.model);
         let mut bringing_in = lock(&self.bringing_in);
         let now = Instant::now();
@@ -365,7 +366,7 @@ impl DatabaseIndex {
         let (pool, bringing_in) = (Arc::clone(&self.pool), Arc::clone(&self.bringing_in));
         self.pool.runtime().spawn(async move {
             // Until it is there, vectors are compared one by one; `doctor` says so.
-            let pause = match near::bring_in(pool, &vectors, most).await {
+            let pause = match hnsw::bring_in(pool, &vectors, most).await {
                 Ok(()) => LOOK_AGAIN,
                 Err(_) => FAILED_AGAIN,
             };
