@@ -208,16 +208,8 @@ fn the_index_of_vectors_is_built_when_it_is_needed() {
         return;
     }
     let backend = place.backend();
-    put(
-        &backend,
-        (0..300)
-            .map(|number| (note(&format!("note {number}")), Some(vector(number))))
-            .collect(),
-    );
-    let probe = Probe {
-        vectors: vec![vector(7)],
-        ..Probe::new(Filter::all_of_tenant(), 5)
-    };
+    put(&backend, numbered(0..300));
+    let probe = nearest(7);
     let memory = open_backend(&format!("{}?index=memory", place.database.url()));
     let ids = |matches: Vec<Match>| matches.into_iter().map(|it| it.id).collect::<Vec<_>>();
     let expected = ids(find(&memory, &probe));
@@ -232,7 +224,21 @@ fn the_index_of_vectors_is_built_when_it_is_needed() {
     assert!(said.starts_with("pgvector 0."), "{said}");
 }
 
-/// How many vectors are not in the index of their model.
+/// Notes with the vectors of these numbers.
+fn numbered(numbers: std::ops::Range<u64>) -> Vec<(Record, Option<Embedding>)> {
+    let notes = numbers.map(|it| (note(&format!("note {it}")), Some(vector(it))));
+    notes.collect()
+}
+
+/// The five records nearest to the vector of this number.
+fn nearest(number: u64) -> Probe {
+    Probe {
+        vectors: vec![vector(number)],
+        ..Probe::new(Filter::all_of_tenant(), 5)
+    }
+}
+
+/// How many vectors are not in the index of their tenant.
 fn unindexed(url: &str) -> usize {
     let sql = "SELECT count(*) FROM mnemon.search WHERE NOT indexed";
     rows(url, sql)[0].parse().unwrap()
@@ -247,10 +253,7 @@ fn until_indexed(place: &InDatabase, backend: &Backend, left: usize) {
     loop {
         let is_done = has_index(&url) && unindexed(&url) == left;
         for number in [7, 305, 1000] {
-            let probe = Probe {
-                vectors: vec![vector(number)],
-                ..Probe::new(Filter::all_of_tenant(), 5)
-            };
+            let probe = nearest(number);
             let ids = |backend: &Backend| {
                 let matches = find(backend, &probe).into_iter();
                 matches.map(|it| it.id).collect::<Vec<_>>()
@@ -272,14 +275,10 @@ fn vectors_come_into_their_index_after_they_were_written() {
         return;
     }
     let (backend, url) = (place.backend(), place.database.url());
-    let notes = |numbers: std::ops::Range<u64>| {
-        let notes = numbers.map(|it| (note(&format!("note {it}")), Some(vector(it))));
-        notes.collect::<Vec<_>>()
-    };
-    put(&backend, notes(0..300));
+    put(&backend, numbered(0..300));
     assert_eq!(unindexed(&url), 300, "a write is slow if it adds them");
     until_indexed(&place, &backend, 0);
-    put(&backend, notes(300..400));
+    put(&backend, numbered(300..400));
     until_indexed(&place, &backend, 0);
     // A record gets another vector: it is found by the new one at once.
     let first = rows(&url, "SELECT min(seq) FROM mnemon.search")[0]
@@ -298,15 +297,11 @@ fn searches_enter_the_indexes_of_vectors() {
         return;
     }
     let (backend, url) = (place.backend(), place.database.url());
-    let notes = (0..2000).map(|number| (note(&format!("note {number}")), Some(vector(number))));
-    put(&backend, notes.collect());
+    put(&backend, numbered(0..2000));
     until_indexed(&place, &backend, 0);
     let entered = "SELECT count(*) FROM pg_stat_user_indexes WHERE idx_scan > 5
          AND indexrelname IN ('search_nearest_1_1', 'search_unindexed')";
-    let probe = Probe {
-        vectors: vec![vector(7)],
-        ..Probe::new(Filter::all_of_tenant(), 5)
-    };
+    let probe = nearest(7);
     let since = Instant::now();
     // The database counts with a delay.
     while rows(&url, entered) != ["2"] {
@@ -323,8 +318,7 @@ fn the_index_of_a_tenant_has_no_vectors_of_others() {
         return;
     }
     let (backend, url) = (place.backend(), place.database.url());
-    let notes = (0..50).map(|number| (note(&format!("note {number}")), Some(vector(number))));
-    put(&backend, notes.collect());
+    put(&backend, numbered(0..50));
     until_indexed(&place, &backend, 0);
     let pages = "SELECT pg_relation_size('mnemon.search_nearest_1_1')";
     let before = rows(&url, pages);
@@ -348,8 +342,7 @@ fn no_index_is_built_if_there_are_too_many() {
         return;
     }
     let (backend, url) = (place.backend(), place.database.url());
-    let notes = (0..50).map(|number| (note(&format!("note {number}")), Some(vector(number))));
-    put(&backend, notes.collect());
+    put(&backend, numbered(0..50));
     place.database.run(
         "DO $$ BEGIN
             FOR other IN 2..101 LOOP
@@ -358,10 +351,7 @@ fn no_index_is_built_if_there_are_too_many() {
             END LOOP;
          END $$",
     );
-    let probe = Probe {
-        vectors: vec![vector(7)],
-        ..Probe::new(Filter::all_of_tenant(), 5)
-    };
+    let probe = nearest(7);
     for _ in 0..20 {
         assert_eq!(find(&backend, &probe).len(), 5);
         std::thread::sleep(Duration::from_millis(50));
@@ -381,8 +371,7 @@ fn a_record_that_is_being_changed_does_not_hold_up_the_index() {
         return;
     }
     let (backend, url) = (place.backend(), place.database.url());
-    let notes = (0..300).map(|number| (note(&format!("note {number}")), Some(vector(number))));
-    put(&backend, notes.collect());
+    put(&backend, numbered(0..300));
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let changing = runtime.block_on(async {
         let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls)
@@ -395,10 +384,7 @@ fn a_record_that_is_being_changed_does_not_hold_up_the_index() {
     });
     let since = Instant::now();
     while unindexed(&url) > 1 {
-        let probe = Probe {
-            vectors: vec![vector(7)],
-            ..Probe::new(Filter::all_of_tenant(), 5)
-        };
+        let probe = nearest(7);
         find(&backend, &probe);
         assert!(since.elapsed().as_secs() < 60, "it waits");
         std::thread::sleep(Duration::from_millis(50));
@@ -437,12 +423,8 @@ fn an_index_that_another_server_did_not_complete_is_built() {
         return;
     }
     let (backend, url) = (place.backend(), place.database.url());
-    let notes = (0..300).map(|number| (note(&format!("note {number}")), Some(vector(number))));
-    put(&backend, notes.collect());
-    let probe = Probe {
-        vectors: vec![vector(7)],
-        ..Probe::new(Filter::all_of_tenant(), 5)
-    };
+    put(&backend, numbered(0..300));
+    let probe = nearest(7);
     // The lock of the other server, which has begun and then dies.
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let other = runtime.block_on(async {
@@ -498,13 +480,9 @@ fn pgvector_that_comes_after_the_records_is_used() {
     }
     let url = place.database.url();
     let earlier = open_backend(&format!("{url}?{BY_WORDS}"));
-    let notes = (0..300).map(|number| (note(&format!("note {number}")), Some(vector(number))));
-    put(&earlier, notes.collect());
+    put(&earlier, numbered(0..300));
     let memory = open_backend(&format!("{url}?index=memory"));
-    let probe = Probe {
-        vectors: vec![vector(7)],
-        ..Probe::new(Filter::all_of_tenant(), 5)
-    };
+    let probe = nearest(7);
     let ids = |backend: &Backend| {
         let matches = find(backend, &probe).into_iter();
         matches.map(|it| it.id).collect::<Vec<_>>()
