@@ -117,8 +117,11 @@ impl Postgres {
         let pool = Arc::clone(&store.pool);
         store.block_on(async move {
             schema::migrate(&pool).await?;
-            let prepared = index::near::prepare(&pool).await;
-            prepared.map_err(|failure| failure.at(&pool.place))
+            let prepared = async {
+                index::pending::lift_limit(&pool).await?;
+                index::near::prepare(&pool).await
+            };
+            prepared.await.map_err(|failure| failure.at(&pool.place))
         })?;
         Ok(store)
     }

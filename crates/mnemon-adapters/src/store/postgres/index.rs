@@ -17,6 +17,7 @@ pub(super) mod hnsw;
 mod keys;
 mod load;
 pub(super) mod near;
+pub(super) mod pending;
 mod sample;
 mod speakers;
 

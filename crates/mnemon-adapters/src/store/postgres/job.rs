@@ -1,7 +1,6 @@
 //! Jobs on their way to the tasks that write.
 
 use std::collections::HashMap;
-use std::num::NonZero;
 use std::panic::resume_unwind;
 
 use mnemon_core::commit::Request;
@@ -58,8 +57,13 @@ impl Prepared {
 /// they are known.
 fn analyse(records: &[&Record]) -> Vec<FoundBy> {
     let of = |part: &[&Record]| -> Vec<FoundBy> { part.iter().map(|it| FoundBy::of(it)).collect() };
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = threads.min(THREADS).min(records.len() / LARGE);
+    // How many threads the machine runs at once is read from files every time, which takes longer than
+    // to analyse one record.
+    let wanted = THREADS.min(records.len() / LARGE);
+    let threads = match wanted {
+        0 | 1 => 1,
+        _ => std::thread::available_parallelism().map_or(1, |most| wanted.min(most.get())),
+    };
     if threads < 2 {
         return of(records);
     }

@@ -112,6 +112,35 @@ fn the_size_of_a_tenant_decides_which_index_is_asked() {
     }
 }
 
+/// PostgreSQL puts new words on a list, and every search reads the list.
+#[test]
+fn searches_move_new_words_into_their_index() {
+    let place = InDatabase::new(database!(), LOOKED_UP);
+    let (backend, url) = (place.backend(), place.database.url());
+    let pages_moved_now = "SELECT gin_clean_pending_list('mnemon.search_words')";
+    let probe = words("tea", Filter::all_of_tenant());
+    put(&backend, vec![(note("green tea"), None)]);
+    assert_eq!(
+        rows(&url, pages_moved_now),
+        ["1"],
+        "a write does not move them"
+    );
+    put(&backend, vec![(note("black tea"), None)]);
+    assert_eq!(find(&backend, &probe).len(), 2);
+    let is_done = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
+        AND state = 'idle' AND query LIKE 'SELECT gin_clean_pending_list(c.%'";
+    let since = Instant::now();
+    while rows(&url, is_done).is_empty() {
+        assert!(
+            since.elapsed().as_secs() < 60,
+            "the search did not start it"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(rows(&url, pages_moved_now), ["0"]);
+    assert_eq!(find(&backend, &probe).len(), 2);
+}
+
 #[test]
 fn records_of_others_do_not_change_scores() {
     let place = InDatabase::new(database!(), LOOKED_UP);

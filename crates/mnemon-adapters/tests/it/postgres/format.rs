@@ -29,6 +29,9 @@ fn databases_of_every_version_open() {
         );
         let tally = wait(store.tally(&grant())).unwrap();
         assert_eq!((tally.records(), tally.history, tally.seq), (2, 3, 5));
+        // A short list of new words made writes slow.
+        let limits = "SELECT count(reloptions) FROM pg_class WHERE relname = 'search_words'";
+        assert_eq!(rows(&database.url(), limits), ["0"], "{number}");
         // Its columns find the records, also those for one user.
         let backend = open_backend(&format!("{}?index=database&index_exact=0", database.url()));
         let probe = Probe {

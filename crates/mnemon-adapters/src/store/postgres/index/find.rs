@@ -15,6 +15,7 @@ use super::choice::{Choice, Compare, Plan};
 use super::hnsw;
 use super::load::{Candidates, Loaded, describe};
 use super::near;
+use super::pending::Pending;
 use super::sample::{Known, Moment, Sample, Samples};
 use crate::store::postgres::errors::Failure;
 use crate::store::postgres::feed;
@@ -52,6 +53,7 @@ pub(in crate::store::postgres) struct DatabaseIndex {
     standby: Option<Arc<Standby>>,
     samples: Samples,
     bringing_in: Arc<Mutex<BringingIn>>,
+    pending: Pending,
 }
 
 /// A model that the database knows.
@@ -152,6 +154,7 @@ impl DatabaseIndex {
             standby,
             samples: Samples::default(),
             bringing_in: Arc::default(),
+            pending: Pending::default(),
         }
     }
 
@@ -165,6 +168,9 @@ impl DatabaseIndex {
     ) -> Result<Answer, Failure> {
         grant.require(Right::Read).map_err(StoreError::from)?;
         check(&probe.vectors)?;
+        if !probe.terms.is_empty() {
+            self.pending.move_soon(&self.pool);
+        }
         if let Some(standby) = self.standby.as_ref().filter(|it| it.is_usable()) {
             let mut lease = self.pool.take().await?;
             let newest = feed::newest(&mut lease, grant.tenant()).await?;

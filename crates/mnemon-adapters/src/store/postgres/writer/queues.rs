@@ -112,6 +112,8 @@ impl Turn {
             && last.elapsed() < LINGER
             && since.elapsed() < LINGER_MOST
         {
+            // Where there are more threads than cores, one of these writers may wait for this one.
+            std::thread::yield_now();
             tokio::task::yield_now().await;
             let now = waiting();
             if now > there {
