@@ -22,6 +22,10 @@ use crate::records::embedding::ask;
 use crate::records::project::is_of_other_project;
 use crate::records::{Error, Records};
 
+/// So many of the nearest are asked for where nothing is searched by its words, as their neighbours are
+/// found with them. More of them find nothing else; see `docs/ranking.md`.
+const NEAREST: usize = 40;
+
 /// A search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
@@ -271,6 +275,10 @@ impl Records {
         let similar = embedder.map_or_else(Vec::new, |embedder| {
             similar::terms(embedder.as_ref(), &question.rest, &terms)
         });
+        let depth = match terms.is_empty() {
+            true => self.limits().search_depth.min(NEAREST),
+            false => self.limits().search_depth,
+        };
         Probe {
             filter: Filter::all_of_tenant(),
             terms,
@@ -279,7 +287,7 @@ impl Records {
             asked: question.dates.clone(),
             rarest: None,
             after_question: query.steps.after_question,
-            depth: self.limits().search_depth.max(query.limit * 2),
+            depth: depth.max(query.limit * 2),
             may_run_inline: query.may_run_inline,
         }
     }

@@ -200,6 +200,10 @@ impl Index {
         let mut scratch = self.scratch.borrow(self.docs.len());
         let mut words = self.rare_words(probe, visible, mask.as_ref(), &mut scratch);
         let mut found = self.near(probe, visible, mask.as_deref())?;
+        if probe.terms.is_empty() {
+            let around = self.around_all(&found, visible, mask.as_ref());
+            found.extend(around);
+        }
         found.extend(self.of_days(&probe.asked, now, mask.as_ref()));
         let (depth, only) = (probe.depth, mask.as_ref());
         self.common_words(&mut words, &found, depth, visible, only, &mut scratch);
@@ -257,6 +261,16 @@ impl Index {
             found.extend(near.map(|scored| scored.slot));
         }
         Ok(found)
+    }
+
+    /// The neighbours of these documents that may be found: one that is between two near documents may
+    /// be better than they are.
+    fn around_all(&self, docs: &[u32], visible: &Visible<'_>, mask: Option<&Mask>) -> Vec<u32> {
+        let around = docs.iter().flat_map(|doc| self.around(*doc, visible));
+        let around = around.filter(|doc| *doc != NOBODY);
+        around
+            .filter(|doc| mask.is_none_or(|mask| has(mask, *doc)))
+            .collect()
     }
 
     /// Whether a probe with this filter looks at so many documents at the most.

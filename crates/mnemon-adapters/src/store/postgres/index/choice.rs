@@ -296,12 +296,17 @@ impl Plan<'_> {
             sampled.counted = words.count(found.values());
         }
         let mut chosen = choice.best_by_words(&found, sampled);
+        // Without words the neighbours of the nearest may match, too.
+        let reach = match choice.probe.terms.is_empty() {
+            true => REACH,
+            false => NEIGHBOURS,
+        };
         for row in seqs.iter().flatten() {
-            chosen.entry(number(row, 0)?).or_insert(NEIGHBOURS);
+            chosen.entry(number(row, 0)?).or_insert(reach);
         }
         for (rows, query) in vectors.iter().zip(&self.queries) {
             for seq in nearest_of(rows, query, choice)? {
-                chosen.entry(seq).or_insert(NEIGHBOURS);
+                chosen.entry(seq).or_insert(reach);
             }
         }
         Ok(chosen.into_iter().collect())

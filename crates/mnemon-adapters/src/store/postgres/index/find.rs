@@ -37,11 +37,18 @@ const FAILED_AGAIN: Duration = Duration::from_secs(60);
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
     SET LOCAL enable_bitmapscan = on; SET LOCAL enable_hashjoin = off;
     SET LOCAL enable_mergejoin = off";
-/// The same with pgvector, whose index goes on where a filter leaves too few.
+/// The same with pgvector, whose index goes on where a filter leaves too few. It looks at more vectors
+/// than the search asks for, as it may miss some.
 const BEGIN_NEAR: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
     SET LOCAL enable_bitmapscan = on; SET LOCAL enable_hashjoin = off;
     SET LOCAL enable_mergejoin = off; SET LOCAL hnsw.ef_search = 160;
     SET LOCAL hnsw.iterative_scan = relaxed_order";
+/// The same for a search of this depth or less.
+const BEGIN_NEAR_FEW: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+    SET LOCAL enable_bitmapscan = on; SET LOCAL enable_hashjoin = off;
+    SET LOCAL enable_mergejoin = off; SET LOCAL hnsw.ef_search = 80;
+    SET LOCAL hnsw.iterative_scan = relaxed_order";
+const FEW: usize = 40;
 
 /// The numbers of tenants and models whose vectors this process brings into their index; with a time, it
 /// may look again from then on.
@@ -213,7 +220,7 @@ impl DatabaseIndex {
         let check = check.transpose()?.flatten();
         let calls = plan.as_ref().map_or(&[][..], |plan| &plan.calls);
         let calls: Vec<&Call> = check.iter().chain(calls).collect();
-        let begun = self.begin(&mut lease, grant, &calls).await;
+        let begun = self.begin(&mut lease, search, &calls).await;
         if begun.is_err() {
             // The guess may be at fault, if an index was dropped: the next search does without.
             self.samples.forget(grant, &search.audience());
@@ -259,14 +266,17 @@ impl DatabaseIndex {
     async fn begin(
         &self,
         lease: &mut Lease,
-        grant: &Grant,
+        Search { grant, probe, .. }: Search<'_>,
         likely: &[&Call],
     ) -> Result<(Option<Begun>, Vec<Vec<Row>>), Failure> {
         let mut calls = vec![tenant(grant)?, models(grant)?];
         let begin = match self.pool.has_near() {
             true => {
                 calls.push(near::is_lacking(grant)?);
-                BEGIN_NEAR
+                match probe.depth <= FEW {
+                    true => BEGIN_NEAR_FEW,
+                    false => BEGIN_NEAR,
+                }
             }
             false => BEGIN,
         };
