@@ -372,7 +372,7 @@ impl Lease {
     /// transaction was rolled back if `end` was sent.
     pub(super) async fn pipeline<C: Borrow<Call> + Sync>(
         &mut self,
-        begin: Option<&'static str>,
+        begin: Option<&str>,
         calls: &[C],
         end: Option<&'static str>,
     ) -> Result<Vec<Vec<Row>>, Failure> {

@@ -200,10 +200,6 @@ impl Index {
         let mut scratch = self.scratch.borrow(self.docs.len());
         let mut words = self.rare_words(probe, visible, mask.as_ref(), &mut scratch);
         let mut found = self.near(probe, visible, mask.as_deref())?;
-        if probe.terms.is_empty() {
-            let around = self.around_all(&found, visible, mask.as_ref());
-            found.extend(around);
-        }
         found.extend(self.of_days(&probe.asked, now, mask.as_ref()));
         let (depth, only) = (probe.depth, mask.as_ref());
         self.common_words(&mut words, &found, depth, visible, only, &mut scratch);
@@ -242,7 +238,8 @@ impl Index {
         Ok(matches)
     }
 
-    /// The documents whose vectors are nearest to those of the probe.
+    /// The documents whose vectors are nearest to those of the probe. Without words their neighbours, too:
+    /// one that is between two near documents may be better than they are.
     fn near(
         &self,
         probe: &Probe,
@@ -258,19 +255,32 @@ impl Index {
         for (set, query) in self.queries(probe) {
             let near = set.search(query, probe.depth, candidates, &scan)?;
             let near = near.into_iter().filter(|scored| scored.score > 0.0);
-            found.extend(near.map(|scored| scored.slot));
+            let near: Vec<u32> = near.map(|scored| scored.slot).collect();
+            if probe.terms.is_empty() {
+                let around = self.around_all(&near, visible, mask);
+                let cosines = set.similarities(query, &around)?;
+                let cosines = around.into_iter().zip(cosines);
+                found.extend(
+                    cosines
+                        .filter(|(_, cosine)| *cosine > 0.0)
+                        .map(|(doc, _)| doc),
+                );
+            }
+            found.extend(near);
         }
         Ok(found)
     }
 
-    /// The neighbours of these documents that may be found: one that is between two near documents may
-    /// be better than they are.
-    fn around_all(&self, docs: &[u32], visible: &Visible<'_>, mask: Option<&Mask>) -> Vec<u32> {
+    /// The neighbours of these documents that may be found.
+    fn around_all(&self, docs: &[u32], visible: &Visible<'_>, mask: Option<&[u64]>) -> Vec<u32> {
         let around = docs.iter().flat_map(|doc| self.around(*doc, visible));
         let around = around.filter(|doc| *doc != NOBODY);
-        around
+        let mut around: Vec<u32> = around
             .filter(|doc| mask.is_none_or(|mask| has(mask, *doc)))
-            .collect()
+            .collect();
+        around.sort_unstable();
+        around.dedup();
+        around
     }
 
     /// Whether a probe with this filter looks at so many documents at the most.

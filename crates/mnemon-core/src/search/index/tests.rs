@@ -380,6 +380,49 @@ fn near_vectors_are_found_and_neighbours_lend() {
 }
 
 #[test]
+fn neighbours_of_the_nearest_are_found_without_words() {
+    let mut index = Index::new();
+    for (seq, vector) in [
+        (1, [1.0, 0.1]),
+        (2, [0.1, 1.0]),
+        (3, [1.0, 0.2]),
+        (4, [0.2, 1.0]),
+        (5, [0.3, 1.0]),
+        (6, [0.4, 1.0]),
+    ] {
+        let mut record = said(seq, "s", "one two");
+        if seq == 2 {
+            record.kind = Kind::Note;
+        }
+        add(&mut index, &record, Some(&vector));
+    }
+    let found = |probe: &Probe| {
+        let found = index.find(probe, now(), None).unwrap().matches;
+        let seqs = found.iter().map(|it| it.features.as_ref().unwrap().seq);
+        seqs.collect::<Vec<_>>()
+    };
+    let two = Probe {
+        depth: 2,
+        ..nearest(&[1.0, 0.0])
+    };
+    assert_eq!(found(&two), [1, 2, 3, 4, 5], "two beside each of 1 and 3");
+    let messages = Filter {
+        kinds: vec![Kind::Message],
+        ..Filter::all_of_tenant()
+    };
+    let filtered = Probe {
+        filter: messages,
+        ..two.clone()
+    };
+    assert_eq!(found(&filtered), [1, 3, 4, 5], "the filter holds for them");
+    let with_words = Probe {
+        terms: QueryTerm::words_of("absent"),
+        ..two
+    };
+    assert_eq!(found(&with_words), [1, 3]);
+}
+
+#[test]
 fn terms_survive_being_kept() {
     let terms = Terms::of(&record(
         1,

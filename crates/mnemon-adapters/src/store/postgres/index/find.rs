@@ -37,18 +37,9 @@ const FAILED_AGAIN: Duration = Duration::from_secs(60);
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
     SET LOCAL enable_bitmapscan = on; SET LOCAL enable_hashjoin = off;
     SET LOCAL enable_mergejoin = off";
-/// The same with pgvector, whose index goes on where a filter leaves too few. It looks at more vectors
-/// than the search asks for, as it may miss some.
-const BEGIN_NEAR: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
-    SET LOCAL enable_bitmapscan = on; SET LOCAL enable_hashjoin = off;
-    SET LOCAL enable_mergejoin = off; SET LOCAL hnsw.ef_search = 160;
-    SET LOCAL hnsw.iterative_scan = relaxed_order";
-/// The same for a search of this depth or less.
-const BEGIN_NEAR_FEW: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
-    SET LOCAL enable_bitmapscan = on; SET LOCAL enable_hashjoin = off;
-    SET LOCAL enable_mergejoin = off; SET LOCAL hnsw.ef_search = 80;
-    SET LOCAL hnsw.iterative_scan = relaxed_order";
-const FEW: usize = 40;
+/// Vectors that the HNSW index looks at before it chooses, as it may miss some: twice as many as the search
+/// asks for, within these bounds.
+const LOOKED_AT: std::ops::RangeInclusive<usize> = 64..=160;
 
 /// The numbers of tenants and models whose vectors this process brings into their index; with a time, it
 /// may look again from then on.
@@ -270,19 +261,20 @@ impl DatabaseIndex {
         likely: &[&Call],
     ) -> Result<(Option<Begun>, Vec<Vec<Row>>), Failure> {
         let mut calls = vec![tenant(grant)?, models(grant)?];
-        let begin = match self.pool.has_near() {
-            true => {
-                calls.push(near::is_lacking(grant)?);
-                match probe.depth <= FEW {
-                    true => BEGIN_NEAR_FEW,
-                    false => BEGIN_NEAR,
-                }
-            }
-            false => BEGIN,
-        };
+        let mut begin = BEGIN.to_owned();
+        if self.pool.has_near() {
+            calls.push(near::is_lacking(grant)?);
+            let most = probe.depth.saturating_mul(2);
+            let looked_at = most.clamp(*LOOKED_AT.start(), *LOOKED_AT.end());
+            // The index goes on where a filter leaves too few.
+            begin.push_str(&format!(
+                "; SET LOCAL hnsw.ef_search = {looked_at};
+                 SET LOCAL hnsw.iterative_scan = relaxed_order"
+            ));
+        }
         let own = calls.len();
         let calls: Vec<&Call> = calls.iter().chain(likely.iter().copied()).collect();
-        let mut answers = lease.pipeline(Some(begin), &calls, None).await?;
+        let mut answers = lease.pipeline(Some(&begin), &calls, None).await?;
         let likely = answers.split_off(own.min(answers.len()));
         let mut answers = answers.iter();
         let Some(moment) = moment(answers.next().and_then(|rows| rows.first()))? else {
