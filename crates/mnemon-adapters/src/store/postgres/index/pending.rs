@@ -15,6 +15,8 @@ use crate::store::postgres::pool::{Call, Pool};
 /// How soon they are moved again, and how soon after a failure.
 const AGAIN: Duration = Duration::from_secs(2);
 const FAILED_AGAIN: Duration = Duration::from_secs(60);
+/// How long a start waits for an index that others use.
+const LIFT_WAIT: Duration = Duration::from_millis(500);
 
 /// The inverted index of words, or those of partitions, if our user may change them.
 const INDEXES: &str = "FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
@@ -55,18 +57,25 @@ async fn move_words(pool: &Pool) -> Result<(), Failure> {
     pool.take().await?.all(Call::new(sql)).await.map(drop)
 }
 
-/// Lifts the limit of 256 kB that tables had at first.
+/// Lifts the limit of 256 kB that tables have at first. Others cannot use the index while this waits for it,
+/// so it waits only for a moment; the next start tries again.
 pub(in crate::store::postgres) async fn lift_limit(pool: &Pool) -> Result<(), Failure> {
     let limited = format!(
         "SELECT c.oid::regclass::text {INDEXES} AND 'gin_pending_list_limit=256' = ANY(c.reloptions)"
     );
     let mut lease = pool.take().await?;
-    for index in lease.all(Call::new(limited)).await? {
+    let indexes = lease.all(Call::new(limited)).await?;
+    if indexes.is_empty() {
+        return Ok(());
+    }
+    lease.never_return();
+    let wait = LIFT_WAIT.as_millis();
+    lease.batch(&format!("SET lock_timeout = {wait}")).await?;
+    for index in indexes {
         let name: &str = index.try_get(0)?;
         let lift = format!("ALTER INDEX {name} RESET (gin_pending_list_limit)");
         match lease.batch(&lift).await {
             Err(failure) if failure.is_lost() => return Err(failure),
-            // Others may use it for long; the next start tries again.
             _ => {}
         }
     }
