@@ -118,7 +118,7 @@ impl Postgres {
         store.block_on(async move {
             schema::migrate(&pool).await?;
             let prepared = async {
-                index::pending::lift_limit(&pool).await?;
+                index::pending::reset_limit(&pool).await?;
                 index::near::prepare(&pool).await
             };
             prepared.await.map_err(|failure| failure.at(&pool.place))

@@ -29,6 +29,7 @@ use crate::search::vector::{Quantised, VectorError, VectorSet, quantise};
 
 pub use cache::Cache;
 pub use docs::Doc;
+pub use find::NEIGHBOURS_FOUND;
 pub use follower::{Cursor, Delta, Feed, TrackedIndex};
 pub use population::{Population, Sampled};
 pub use terms::{Terms, Text, hash};

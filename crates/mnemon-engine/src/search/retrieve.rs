@@ -22,8 +22,8 @@ use crate::records::embedding::ask;
 use crate::records::project::is_of_other_project;
 use crate::records::{Error, Records};
 
-/// So many of the nearest are asked for where nothing is searched by its words, as their neighbours are
-/// found with them. More of them find nothing else; see `docs/ranking.md`.
+/// So many of the nearest are asked for where nothing is searched by its words, if the index finds their
+/// neighbours with them. More of them gain nothing; see `docs/ranking.md`.
 const NEAREST: usize = 20;
 
 /// A search.
@@ -275,7 +275,7 @@ impl Records {
         let similar = embedder.map_or_else(Vec::new, |embedder| {
             similar::terms(embedder.as_ref(), &question.rest, &terms)
         });
-        let depth = match terms.is_empty() {
+        let depth = match terms.is_empty() && self.index.capabilities().neighbour_context {
             true => self.limits().search_depth.min(NEAREST),
             false => self.limits().search_depth,
         };

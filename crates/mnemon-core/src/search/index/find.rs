@@ -16,6 +16,9 @@ use crate::search::vector::{Candidates, ScanConfig, TopK, VectorError, VectorSet
 /// Documents whose cosine tells the background of a query: enough for a mean within 0.01.
 const BACKGROUND_SAMPLE: usize = 128;
 
+/// The neighbours of so many of the nearest are found with them, where nothing is searched by its words.
+pub const NEIGHBOURS_FOUND: usize = 50;
+
 /// Documents that are found by the days that are asked for, at the most.
 const OF_DAYS: usize = 150;
 /// A document of a day that is asked for, beside those that tell of it.
@@ -257,7 +260,7 @@ impl Index {
             let near = near.into_iter().filter(|scored| scored.score > 0.0);
             let near: Vec<u32> = near.map(|scored| scored.slot).collect();
             if probe.terms.is_empty() {
-                let around = self.around_all(&near, visible, mask);
+                let around = self.around_all(near.iter().take(NEIGHBOURS_FOUND), visible, mask);
                 let cosines = set.similarities(query, &around)?;
                 let cosines = around.into_iter().zip(cosines);
                 found.extend(
@@ -272,8 +275,13 @@ impl Index {
     }
 
     /// The neighbours of these documents that may be found.
-    fn around_all(&self, docs: &[u32], visible: &Visible<'_>, mask: Option<&[u64]>) -> Vec<u32> {
-        let around = docs.iter().flat_map(|doc| self.around(*doc, visible));
+    fn around_all<'a>(
+        &self,
+        docs: impl Iterator<Item = &'a u32>,
+        visible: &Visible<'_>,
+        mask: Option<&[u64]>,
+    ) -> Vec<u32> {
+        let around = docs.flat_map(|doc| self.around(*doc, visible));
         let around = around.filter(|doc| *doc != NOBODY);
         let mut around: Vec<u32> = around
             .filter(|doc| mask.is_none_or(|mask| has(mask, *doc)))

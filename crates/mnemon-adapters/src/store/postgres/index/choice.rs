@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use mnemon_core::dates::Asked;
-use mnemon_core::index::{Sampled, Terms, hash, wrong_vector};
+use mnemon_core::index::{NEIGHBOURS_FOUND, Sampled, Terms, hash, wrong_vector};
 use mnemon_core::vector::{Candidates, Quantised, ScanConfig, TopK, VectorSet};
 use mnemon_core::{Embedding, Probe};
 use tokio_postgres::Row;
@@ -54,6 +54,8 @@ pub(super) struct Plan<'a> {
     words: Words,
     /// So many of the statements look up words,
     of_words: usize,
+    /// so many look up words and days,
+    of_days: usize,
     /// so many look up words, days and the nearest; the others read vectors,
     of_seqs: usize,
     /// which are compared here with these queries.
@@ -112,6 +114,7 @@ impl<'a> Choice<'a> {
         let mut calls = words.calls(&self)?;
         let of_words = calls.len();
         calls.extend(self.days()?);
+        let of_days = calls.len();
         let near = self.nearest(models, compare)?;
         calls.extend(near.by_database);
         let of_seqs = calls.len();
@@ -121,6 +124,7 @@ impl<'a> Choice<'a> {
             calls,
             words,
             of_words,
+            of_days,
             of_seqs,
             queries: near.queries,
         })
@@ -284,7 +288,8 @@ impl Plan<'_> {
     ) -> Result<Vec<Chosen>, Failure> {
         let (choice, words) = (&self.choice, &self.words);
         let (rows, vectors) = answers.split_at_checked(self.of_seqs).unwrap_or_default();
-        let (rows, seqs) = rows.split_at_checked(self.of_words).unwrap_or_default();
+        let (rows, near) = rows.split_at_checked(self.of_days).unwrap_or_default();
+        let (rows, of_days) = rows.split_at_checked(self.of_words).unwrap_or_default();
         let mut found: HashMap<u64, Terms> = HashMap::new();
         for row in rows.iter().flatten() {
             let terms = Terms::of_wanted(row.try_get(1)?, &words.wanted);
@@ -296,18 +301,25 @@ impl Plan<'_> {
             sampled.counted = words.count(found.values());
         }
         let mut chosen = choice.best_by_words(&found, sampled);
-        // Without words the neighbours of the nearest may match, too.
-        let reach = match choice.probe.terms.is_empty() {
-            true => REACH,
-            false => NEIGHBOURS,
-        };
-        for row in seqs.iter().flatten() {
-            chosen.entry(number(row, 0)?).or_insert(reach);
+        let mut nearest: Vec<Vec<u64>> = Vec::new();
+        for rows in near {
+            let seqs = rows.iter().map(|row| number(row, 0));
+            nearest.push(seqs.collect::<Result<_, _>>()?);
         }
         for (rows, query) in vectors.iter().zip(&self.queries) {
-            for seq in nearest_of(rows, query, choice)? {
-                chosen.entry(seq).or_insert(reach);
-            }
+            nearest.push(nearest_of(rows, query, choice)?);
+        }
+        // Without words the neighbours of the nearest may match, too.
+        let head = match choice.probe.terms.is_empty() {
+            true => NEIGHBOURS_FOUND,
+            false => 0,
+        };
+        for (place, seq) in nearest.iter().flat_map(|seqs| seqs.iter().enumerate()) {
+            let reach = if place < head { REACH } else { NEIGHBOURS };
+            chosen.entry(*seq).or_insert(reach);
+        }
+        for row in of_days.iter().flatten() {
+            chosen.entry(number(row, 0)?).or_insert(NEIGHBOURS);
         }
         Ok(chosen.into_iter().collect())
     }

@@ -166,9 +166,6 @@ impl DatabaseIndex {
     ) -> Result<Answer, Failure> {
         grant.require(Right::Read).map_err(StoreError::from)?;
         check(&probe.vectors)?;
-        if !probe.terms.is_empty() {
-            self.pending.move_soon(&self.pool);
-        }
         if let Some(standby) = self.standby.as_ref().filter(|it| it.is_usable()) {
             let mut lease = self.pool.take().await?;
             let newest = feed::newest(&mut lease, grant.tenant()).await?;
@@ -248,6 +245,9 @@ impl DatabaseIndex {
         let mut answer = ranked.await.ok_or_else(lost)??;
         if is_lean {
             describe(&mut lease, grant, &mut answer).await?;
+        }
+        if reads_pending_list(probe) {
+            self.pending.clean_soon(&self.pool);
         }
         Ok(Some(answer))
     }
@@ -386,6 +386,12 @@ impl DatabaseIndex {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the search reads the inverted index, and so its pending list.
+fn reads_pending_list(probe: &Probe) -> bool {
+    let has_tags = !probe.filter.tags.is_empty();
+    has_tags || !probe.terms.is_empty() || !probe.asked.is_empty()
 }
 
 /// How so many vectors of a model are compared with pgvector, and whether they belong into its index.

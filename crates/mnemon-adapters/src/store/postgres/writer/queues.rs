@@ -112,7 +112,7 @@ impl Turn {
             && last.elapsed() < LINGER
             && since.elapsed() < LINGER_MOST
         {
-            // Where there are more threads than cores, one of these writers may wait for this one.
+            // Where there are more threads than cores, one of these writers may wait for this core.
             std::thread::yield_now();
             tokio::task::yield_now().await;
             let now = waiting();
