@@ -181,7 +181,7 @@ async fn one(size: usize, url: &str, with_memory: bool, table: &mut Table) -> Ou
         .map(|probe| Probe {
             terms: Vec::new(),
             // The engine asks for fewer where nothing is searched by its words.
-            depth: 20,
+            depth: 30,
             ..probe.clone()
         })
         .collect();

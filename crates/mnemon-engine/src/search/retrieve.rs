@@ -24,7 +24,7 @@ use crate::records::{Error, Records};
 
 /// So many of the nearest are asked for where nothing is searched by its words, if the index finds their
 /// neighbours with them. More of them gain nothing; see `docs/ranking.md`.
-const NEAREST: usize = 20;
+const NEAREST: usize = 30;
 
 /// A search.
 #[derive(Debug, Clone, PartialEq)]
@@ -287,7 +287,7 @@ impl Records {
             asked: question.dates.clone(),
             rarest: None,
             after_question: query.steps.after_question,
-            depth: depth.max(query.limit * 2).max(self.rerank_depth()),
+            depth: depth.max(query.limit * 2),
             may_run_inline: query.may_run_inline,
         }
     }
