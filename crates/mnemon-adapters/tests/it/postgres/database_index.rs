@@ -267,6 +267,33 @@ fn nearest(number: u64) -> Probe {
     }
 }
 
+#[test]
+fn neighbours_of_the_nearest_are_found_as_in_memory() {
+    let place = InDatabase::new(database!(), LOOKED_UP);
+    let backend = place.backend();
+    let mut records = numbered(0..60);
+    for (number, (record, _)) in records.iter_mut().enumerate() {
+        record.owner.session = Some(format!("s{}", number / 20));
+    }
+    put(&backend, records);
+    let memory = open_backend(&format!("{}?index=memory", place.database.url()));
+    let mut neighbours = 0;
+    for number in [7, 19, 40, 1000] {
+        let probe = Probe {
+            depth: 2,
+            ..nearest(number)
+        };
+        let expected = find(&memory, &probe);
+        neighbours += expected.len() - 2;
+        let scores = |found: Vec<Match>| {
+            let scores = found.into_iter().map(|it| (it.id, it.meaning));
+            scores.collect::<Vec<_>>()
+        };
+        assert_eq!(scores(find(&backend, &probe)), scores(expected), "{number}");
+    }
+    assert!(neighbours > 3, "{neighbours}");
+}
+
 /// How many vectors are not in the index of their tenant.
 fn unindexed(url: &str) -> usize {
     let sql = "SELECT count(*) FROM mnemon.search WHERE NOT indexed";
